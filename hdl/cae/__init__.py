@@ -1,0 +1,1 @@
+"""RTL of the Centralized Acceleration Engine."""

@@ -1,0 +1,1 @@
+"""RTL of the Near-Memory Engine."""

@@ -1,0 +1,25 @@
+"""Hardware configurations: frozen, validated, with units in the names, and shipped presets."""
+
+from sim.config.base import Config, ConfigError
+from sim.config.cae import CaeConfig
+from sim.config.dram import DramConfig, DramCurrents, DramEnergy, DramTiming
+from sim.config.load import load_config, preset_names
+from sim.config.nme import Element, NmeConfig
+from sim.config.system import ComputeEnergy, PartitionConfig, SystemConfig
+
+__all__ = [
+    "CaeConfig",
+    "ComputeEnergy",
+    "Config",
+    "ConfigError",
+    "DramConfig",
+    "DramCurrents",
+    "DramEnergy",
+    "DramTiming",
+    "Element",
+    "NmeConfig",
+    "PartitionConfig",
+    "SystemConfig",
+    "load_config",
+    "preset_names",
+]

@@ -1,0 +1,148 @@
+"""Configuration of the DRAM behind the Near-Memory Engines."""
+
+from pydantic import Field
+
+from sim.config.base import Config
+
+
+class DramTiming(Config):
+    """Timing of one DRAM device, in cycles of its command clock."""
+
+    tck_ns: float = Field(gt=0)
+    """Period of the command clock."""
+    cl: int = Field(ge=1)
+    """Read latency."""
+    cwl: int = Field(ge=1)
+    """Write latency."""
+    trcd: int = Field(ge=1)
+    """Activate to read or write."""
+    trp: int = Field(ge=1)
+    """Precharge to activate."""
+    tras: int = Field(ge=1)
+    """Activate to precharge."""
+    trfc: int = Field(ge=1)
+    """Refresh to next command."""
+    trefi: int = Field(ge=1)
+    """Mean time between refreshes."""
+    trrd_s: int = Field(ge=1)
+    """Activate to activate, other bank group."""
+    trrd_l: int = Field(ge=1)
+    """Activate to activate, same bank group."""
+    twtr_s: int = Field(ge=1)
+    """Write to read, other bank group."""
+    twtr_l: int = Field(ge=1)
+    """Write to read, same bank group."""
+    tfaw: int = Field(ge=1)
+    """Window of four activates."""
+    twr: int = Field(ge=1)
+    """Write recovery."""
+    trtp: int = Field(ge=1)
+    """Read to precharge."""
+    tccd_s: int = Field(ge=1)
+    """Column to column, other bank group."""
+    tccd_l: int = Field(ge=1)
+    """Column to column, same bank group."""
+    trtrs: int = Field(ge=0)
+    """Rank switch."""
+
+
+class DramCurrents(Config):
+    """Supply currents of one DRAM device."""
+
+    vdd_v: float = Field(gt=0)
+    """Supply voltage."""
+    idd0_ma: float = Field(ge=0)
+    """Activate and precharge."""
+    ipp0_ma: float = Field(ge=0)
+    """Activate and precharge, word-line supply."""
+    idd2p_ma: float = Field(ge=0)
+    """Precharge power-down."""
+    idd2n_ma: float = Field(ge=0)
+    """Precharge standby."""
+    idd3p_ma: float = Field(ge=0)
+    """Active power-down."""
+    idd3n_ma: float = Field(ge=0)
+    """Active standby."""
+    idd4w_ma: float = Field(ge=0)
+    """Burst write."""
+    idd4r_ma: float = Field(ge=0)
+    """Burst read."""
+    idd5ab_ma: float = Field(ge=0)
+    """Refresh, all banks."""
+    idd6x_ma: float = Field(ge=0)
+    """Self-refresh."""
+
+
+class DramEnergy(Config):
+    """Energy of counted DRAM events, per rank."""
+
+    read_pj: float = Field(ge=0)
+    """Per read of one burst."""
+    activate_pj: float = Field(ge=0)
+    """Per activate with its precharge."""
+    refresh_pj: float = Field(ge=0)
+    """Per refresh command."""
+    active_standby_mw: float = Field(ge=0)
+    """Standby with a row open."""
+    precharge_standby_mw: float = Field(ge=0)
+    """Standby with all banks closed."""
+
+
+class DramConfig(Config):
+    """The DRAM of the whole system."""
+
+    channels: int = Field(ge=1, le=64)
+    """Channels, each with a bus of its own."""
+    dimms_per_channel: int = Field(ge=1, le=16)
+    """DIMMs on each channel, one Near-Memory Engine each."""
+    ranks_per_dimm: int = Field(ge=1, le=16)
+    """Ranks of a DIMM; a vector is split over them and read from all in parallel."""
+    bank_groups: int = Field(ge=1)
+    """Bank groups of a device."""
+    banks_per_group: int = Field(ge=1)
+    """Banks in a bank group."""
+    rows: int = Field(ge=1)
+    """Rows of a bank."""
+    columns: int = Field(ge=1)
+    """Columns of a row."""
+    device_width_bits: int = Field(ge=4)
+    """Data width of a device."""
+    device_capacity_gbit: int = Field(ge=1)
+    """Capacity of a device."""
+    bus_width_bits: int = Field(ge=8)
+    """Data width of a rank."""
+    burst_length: int = Field(ge=1)
+    """Beats of one burst."""
+    queue_depth: int = Field(ge=1)
+    """Requests queued per bank."""
+    rank_bandwidth_bytes_per_s: float = Field(gt=0)
+    """Bandwidth of one rank as the coarse model takes it."""
+    channel_bandwidth_bytes_per_s: float = Field(gt=0)
+    """Bandwidth of one channel towards the Centralized Acceleration Engine, as the coarse model takes it."""
+    timing: DramTiming
+    """Timing parameters."""
+    currents: DramCurrents
+    """Supply currents."""
+    energy: DramEnergy
+    """Event energies."""
+
+    @property
+    def dimms(self) -> int:
+        """DIMMs in all: Near-Memory Engines in all."""
+        return self.channels * self.dimms_per_channel
+
+    @property
+    def burst_bytes(self) -> int:
+        """Bytes of one burst."""
+        return self.bus_width_bits * self.burst_length // 8
+
+    @property
+    def dimm_bandwidth_bytes_per_s(self) -> float:
+        """Bandwidth of one DIMM towards its Near-Memory Engine, all ranks in parallel."""
+        return self.rank_bandwidth_bytes_per_s * self.ranks_per_dimm
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes of all DIMMs together."""
+        devices = self.bus_width_bits // self.device_width_bits
+        return self.device_capacity_gbit * (1 << 30) // 8 * devices * self.ranks_per_dimm * self.dimms

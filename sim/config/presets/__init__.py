@@ -1,0 +1,1 @@
+"""Shipped configurations, one TOML file each, every value with its source beside it."""

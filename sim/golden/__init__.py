@@ -1,0 +1,1 @@
+"""Golden models: what the hardware computes, bit for bit."""

@@ -1,0 +1,121 @@
+"""Golden model of the product unit: what leaves it, bit for bit, for any streams that enter."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.config import CaeConfig
+from sim.golden.numbers import add32, bf16_to_fp32, canonical, mul32
+from sim.jit import njit
+from sim.program.commands import MATRIX_COMMAND, MATRIX_STATUS, MatrixCode, MatrixOpcode, result_beat, vector_beat
+from sim.program.matrix_trace import MatrixTrace
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProductResult:
+    """What leaves a product unit.
+
+    Attributes
+    ----------
+    results : ndarray of uint8, shape [n_rows, result_beat(columns).bytes]
+        Rows of results of all commands.
+    status : ndarray of uint8, shape [n_commands, MATRIX_STATUS.bytes]
+        One status for each command.
+    """
+
+    results: NDArray[np.uint8]
+    status: NDArray[np.uint8]
+
+
+def product(x: NDArray[np.uint16], w: NDArray[np.uint16]) -> NDArray[np.uint32]:
+    """Multiply bf16 matrices as the array does: each result is one chain of fp32 additions from +0 through rising K.
+
+    Parameters
+    ----------
+    x : ndarray of uint16, shape [M, K]
+        bf16 bits.
+    w : ndarray of uint16, shape [K, N]
+        bf16 bits.
+
+    Returns
+    -------
+    ndarray of uint32, shape [M, N]
+        fp32 bits.
+    """
+    sums = np.zeros((x.shape[0], w.shape[1]), np.float32)
+    _accumulate(bf16_to_fp32(x).view(np.float32), bf16_to_fp32(w).view(np.float32), sums)
+    return canonical(sums.view(np.uint32))
+
+
+@njit
+def _accumulate(x: NDArray[np.float32], w: NDArray[np.float32], sums: NDArray[np.float32]) -> None:
+    for m in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            a = x[m, k]
+            for n in range(w.shape[1]):
+                sums[m, n] = add32(sums[m, n], mul32(a, w[k, n]))
+
+
+def check_commands(commands: dict[str, NDArray[np.unsignedinteger]], config: CaeConfig) -> NDArray[np.int64]:
+    """Return how each command is received: the first reason to refuse it, or OK.
+
+    Parameters
+    ----------
+    commands : dict of str to ndarray
+        Decoded `MATRIX_COMMAND` records.
+    config : CaeConfig
+        The engine.
+
+    Returns
+    -------
+    ndarray of int64
+        `MatrixCode` of each.
+    """
+    rows, columns = commands["rows"], commands["columns"]
+    return np.select(
+        [
+            commands["opcode"] != MatrixOpcode.PRODUCT,
+            (rows == 0) | (rows > config.accumulator_rows),
+            (columns == 0) | (columns > config.columns),
+            commands["depth"] == 0,
+        ],
+        [MatrixCode.BAD_OPCODE, MatrixCode.BAD_ROWS, MatrixCode.BAD_COLUMNS, MatrixCode.BAD_DEPTH],
+        MatrixCode.OK,
+    ).astype(np.int64)
+
+
+def product_streams(trace: MatrixTrace, config: CaeConfig) -> ProductResult:
+    """Run the golden model over the streams of one product unit.
+
+    Parameters
+    ----------
+    trace : MatrixTrace
+        Streams in.
+    config : CaeConfig
+        The engine.
+
+    Returns
+    -------
+    ProductResult
+        Streams out.
+    """
+    commands = MATRIX_COMMAND.decode(trace.commands)
+    code = check_commands(commands, config)
+    w = vector_beat(config.columns, 16).decode(trace.weights)["data"].astype(np.uint16)
+    x = vector_beat(config.rows, 16).decode(trace.activations)["data"].astype(np.uint16)
+    layout = result_beat(config.columns)
+    results = [np.zeros((0, layout.bytes), np.uint8)]
+    next_w, next_x = 0, 0
+    for command in np.flatnonzero(code == MatrixCode.OK):
+        n_rows, n_columns, depth = (int(commands[name][command]) for name in ("rows", "columns", "depth"))
+        n_blocks = -(-depth // config.rows)
+        block = x[next_x : next_x + n_blocks * n_rows].reshape(n_blocks, n_rows, config.rows)
+        left = block.transpose(1, 0, 2).reshape(n_rows, -1)[:, :depth]
+        sums = np.zeros((n_rows, config.columns), np.uint32)
+        sums[:, :n_columns] = product(np.ascontiguousarray(left), w[next_w : next_w + depth, :n_columns])
+        results.append(layout.encode(n_rows, {"index": np.arange(n_rows), "first": 1, "last": 1, "data": sums}))
+        next_w += depth
+        next_x += n_blocks * n_rows
+    status = MATRIX_STATUS.encode(len(code), {"tag": commands["tag"], "code": code})
+    return ProductResult(results=np.concatenate(results), status=status)

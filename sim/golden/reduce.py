@@ -1,0 +1,158 @@
+"""Golden model of the reduce unit: what leaves it, bit for bit, for any streams that enter."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.config import NmeConfig
+from sim.golden.numbers import add32, bf16_to_fp32, canonical, flush, mul32
+from sim.jit import njit
+from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND, REDUCE_STATUS, result_beat, vector_beat
+from sim.program.reduce_trace import ReduceTrace, Work, decode_work
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReduceResult:
+    """What leaves a reduce unit.
+
+    Attributes
+    ----------
+    partials : ndarray of uint8, shape [n_beats, result_beat(lanes).bytes]
+        Partial sums of all commands.
+    status : ndarray of uint8, shape [n_commands, REDUCE_STATUS.bytes]
+        One status for each command.
+    partials_of : ndarray of int64, shape [n_commands]
+        Beats of partial sums that each command gives.
+    """
+
+    partials: NDArray[np.uint8]
+    status: NDArray[np.uint8]
+    partials_of: NDArray[np.int64]
+
+
+def reduce_streams(trace: ReduceTrace, config: NmeConfig) -> ReduceResult:
+    """Run the golden model over the streams of one reduce unit.
+
+    Parameters
+    ----------
+    trace : ReduceTrace
+        Streams in.
+    config : NmeConfig
+        The engine.
+
+    Returns
+    -------
+    ReduceResult
+        Streams out.
+    """
+    work = decode_work(trace, config)
+    elements = vector_beat(config.lanes, 8 * config.element_bytes).decode(trace.vectors)["data"]
+    weights = EDGE_RECORD.decode(trace.edges)["weight"]
+    out = Sums.empty(work, config)
+    code = work.code.copy()
+    _run(work, _floats(weights, config), _floats(elements, config), code, out)
+    total = int(out.beats_of.sum())
+    partials = result_beat(config.lanes).encode(
+        total,
+        {
+            "index": out.slot[:total],
+            "first": out.first[:total],
+            "last": out.last[:total],
+            "data": canonical(out.data[:total].view(np.uint32)),
+        },
+    )
+    tags = REDUCE_COMMAND.decode(trace.commands)["tag"]
+    status = REDUCE_STATUS.encode(len(code), {"tag": tags, "code": code, "edges": out.accumulated})
+    return ReduceResult(partials=partials, status=status, partials_of=out.beats_of)
+
+
+class Sums(NamedTuple):
+    """Buffers of the kernel: the output buffer of the engine, and what leaves it."""
+
+    buffer: NDArray[np.float32]
+    slot: NDArray[np.uint16]
+    first: NDArray[np.bool_]
+    last: NDArray[np.bool_]
+    data: NDArray[np.float32]
+    accumulated: NDArray[np.int64]
+    beats_of: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, work: Work, config: NmeConfig) -> "Sums":
+        """Make room for all results of some work."""
+        room, n = work.result_room, len(work.code)
+        return cls(
+            np.zeros((config.interval, config.max_beats, config.lanes), np.float32),
+            np.zeros(room, np.uint16),
+            np.zeros(room, np.bool_),
+            np.zeros(room, np.bool_),
+            np.zeros((room, config.lanes), np.float32),
+            np.zeros(n, np.int64),
+            np.zeros(n, np.int64),
+        )
+
+
+def _floats(bits: NDArray[np.unsignedinteger], config: NmeConfig) -> NDArray[np.float32]:
+    if config.element == "bf16":
+        return bf16_to_fp32(bits.astype(np.uint16)).view(np.float32)
+    return flush(bits.astype(np.uint32)).view(np.float32)
+
+
+@njit
+def _run(
+    work: Work, weights: NDArray[np.float32], vectors: NDArray[np.float32], code: NDArray[np.int64], out: Sums
+) -> None:
+    touched = np.zeros(len(out.buffer), np.bool_)
+    next_edge, next_vector, n_out = 0, 0, 0
+    for c in range(len(code)):
+        if code[c] != 0:
+            continue
+        used = 0
+        for e in range(next_edge, next_edge + work.edges[c]):
+            orphan = used == work.sources[c]
+            v = work.edge_destination[e]
+            if orphan or v >= work.destinations[c]:
+                if code[c] == 0:
+                    code[c] = 6 if v >= work.destinations[c] else 7
+            else:
+                weight = np.float32(1) if work.opcode[c] == 1 else weights[e]
+                first_beat = next_vector + used * work.beats[c]
+                for b in range(work.beats[c]):
+                    _add_beat(out.buffer[v, b], touched[v], weight, vectors[first_beat + b])
+                touched[v] = True
+                out.accumulated[c] += 1
+            if work.edge_last[e] and not orphan:
+                used += 1
+        if used != work.sources[c] and code[c] == 0:
+            code[c] = 7
+        next_edge += work.edges[c]
+        next_vector += work.sources[c] * work.beats[c]
+        before = n_out
+        for v in range(work.destinations[c]):
+            if touched[v]:
+                n_out = _drain(out, v, work.beats[c], n_out)
+                touched[v] = False
+        out.beats_of[c] = n_out - before
+
+
+@njit
+def _add_beat(sums: NDArray[np.float32], touched: bool, weight: np.float32, elements: NDArray[np.float32]) -> None:
+    if touched:
+        for k in range(len(elements)):
+            sums[k] = add32(sums[k], mul32(weight, elements[k]))
+    else:
+        for k in range(len(elements)):
+            sums[k] = add32(np.float32(0), mul32(weight, elements[k]))
+
+
+@njit
+def _drain(out: Sums, v: int, beats: int, n_out: int) -> int:
+    for b in range(beats):
+        out.slot[n_out] = v
+        out.first[n_out] = b == 0
+        out.last[n_out] = b == beats - 1
+        out.data[n_out] = out.buffer[v, b]
+        n_out += 1
+    return n_out

@@ -1,0 +1,1 @@
+"""System model: from work items to seconds, joules and what binds."""

@@ -1,0 +1,1 @@
+"""Timing models: when the hardware does it, cycle for cycle."""

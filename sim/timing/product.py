@@ -1,0 +1,174 @@
+"""Timing model of the product unit: the cycle of every handover on every stream, equal to the RTL's."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.config import CaeConfig
+from sim.golden.product import check_commands
+from sim.jit import njit
+from sim.program.commands import MATRIX_COMMAND
+from sim.program.counters import MATRIX_COUNTERS
+from sim.timing.stalls import never_stalled
+from sim.timing.streams import hand_over, next_free
+
+BUSY, WAIT_WEIGHTS, WAIT_ACTIVATIONS, WAIT_ACCUMULATOR, FLUSH, DRAIN, WAIT_RESULTS, WAIT_STATUS, IDLE = range(
+    len(MATRIX_COUNTERS)
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProductStalls:
+    """Stall patterns of the product unit's streams, see `sim.timing.stalls`."""
+
+    command: NDArray[np.bool_] = field(default_factory=never_stalled)
+    weights: NDArray[np.bool_] = field(default_factory=never_stalled)
+    activations: NDArray[np.bool_] = field(default_factory=never_stalled)
+    results: NDArray[np.bool_] = field(default_factory=never_stalled)
+    status: NDArray[np.bool_] = field(default_factory=never_stalled)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProductTiming:
+    """When what happens in a product unit; cycle 0 is the first clock edge after reset.
+
+    Attributes
+    ----------
+    command, weights, activations, results, status : ndarray of int64
+        Cycle of the handover of each beat of each stream.
+    counters : dict of str to int
+        Cycles by the names of `MATRIX_COUNTERS`, up to and with the last status.
+    """
+
+    command: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    activations: NDArray[np.int64]
+    results: NDArray[np.int64]
+    status: NDArray[np.int64]
+    counters: dict[str, int]
+
+    @property
+    def cycles(self) -> int:
+        """From the first command's cycle to the last status' cycle, inclusive; 0 without commands."""
+        return int(self.status[-1] - self.command[0]) + 1 if len(self.command) else 0
+
+
+def product_timing(
+    commands: NDArray[np.uint8], config: CaeConfig, stalls: ProductStalls | None = None
+) -> ProductTiming:
+    """Predict the cycles of a product unit.
+
+    Parameters
+    ----------
+    commands : ndarray of uint8, shape [n_commands, MATRIX_COMMAND.bytes]
+        Commands; the cycles do not depend on the values of weights and activations.
+    config : CaeConfig
+        The engine.
+    stalls : ProductStalls, optional
+        How the environment stalls each stream; not at all by default.
+
+    Returns
+    -------
+    ProductTiming
+        Every handover and every counter.
+    """
+    stalls = stalls or ProductStalls()
+    fields = MATRIX_COMMAND.decode(commands)
+    code = check_commands(fields, config)
+    rows, depth = (fields[name].astype(np.int64) * (code == 0) for name in ("rows", "depth"))
+    n_blocks = -(-depth // config.rows)
+    command, status = np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
+    weight, row = np.zeros(int(depth.sum()), np.int64), np.zeros(int((n_blocks * rows).sum()), np.int64)
+    result = np.zeros(int(rows.sum()), np.int64)
+    counters = np.zeros(len(MATRIX_COUNTERS), np.int64)
+    _run(
+        Tiles(rows, depth, code),
+        (stalls.command, stalls.weights, stalls.activations, stalls.results, stalls.status),
+        (config.rows, config.pipeline_cycles, config.reuse_cycles, config.swap_cycles),
+        (command, weight, row, result, status, counters),
+    )
+    counters[IDLE] = (int(status[-1]) + 1 if len(code) else 0) - counters[:IDLE].sum()
+    return ProductTiming(
+        command=command,
+        weights=weight,
+        activations=row,
+        results=result,
+        status=status,
+        counters=dict(zip(MATRIX_COUNTERS, counters.tolist(), strict=True)),
+    )
+
+
+class Tiles(NamedTuple):
+    """The commands, for the kernel; refused ones have no rows and no depth."""
+
+    rows: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    code: NDArray[np.int64]
+
+
+@njit
+def _count_waits(counters: NDArray[np.int64], free: int, at: int, whole: int, row_offer: int) -> None:
+    """Give each cycle from `free` to before `at` to the first thing that was missing in it."""
+    no_weights = max(0, min(whole, at) - free)
+    no_row = max(0, min(row_offer, at) - max(free, whole))
+    counters[BUSY] += 1
+    counters[WAIT_WEIGHTS] += no_weights
+    counters[WAIT_ACTIVATIONS] += no_row
+    counters[WAIT_ACCUMULATOR] += at - free - no_weights - no_row
+
+
+@njit
+def _run(tiles: Tiles, stalls: Any, sizes: Any, out: Any) -> None:
+    command_stalls, weight_stalls, row_stalls, result_stalls, status_stalls = stalls
+    array_rows, pipeline_cycles, reuse_cycles, swap_cycles = sizes
+    command, weight, row, result, status, counters = out
+    n_weight, n_row, n_result = 0, 0, 0
+    command_offer = next_free(command_stalls, 0)
+    weight_offer = next_free(weight_stalls, 0)
+    row_offer = next_free(row_stalls, 0)
+    idle_from = 0
+    for c in range(len(tiles.code)):
+        accepted = max(idle_from, command_offer)
+        command[c] = accepted
+        command_offer = next_free(command_stalls, accepted + 1)
+        report = accepted + 1
+        if tiles.code[c] == 0:
+            at = accepted
+            load_from = accepted + 1
+            first_row = n_row
+            for block in range(0, tiles.depth[c], array_rows):
+                # As many shifts as the array has rows; those beyond the depth need no weights.
+                shifted = load_from - 1
+                for k in range(block, block + array_rows):
+                    shifted += 1
+                    if k < tiles.depth[c]:
+                        shifted = max(shifted, weight_offer)
+                        weight[n_weight] = shifted
+                        n_weight += 1
+                        weight_offer = next_free(weight_stalls, shifted + 1)
+                whole = shifted + 1
+                for m in range(tiles.rows[c]):
+                    free = at + 1
+                    ready = whole if m == 0 else free
+                    at = max(free, ready, row_offer)
+                    if n_row - first_row >= tiles.rows[c]:
+                        at = max(at, row[n_row - tiles.rows[c]] + reuse_cycles)
+                    _count_waits(counters, free, at, ready, row_offer)
+                    row[n_row] = at
+                    n_row += 1
+                    row_offer = next_free(row_stalls, at + 1)
+                    if m == 0:
+                        load_from = at + swap_cycles
+            drained = at + pipeline_cycles
+            counters[FLUSH] += drained - at
+            at = hand_over(result_stalls, drained + 1, tiles.rows[c], result, n_result)
+            n_result += tiles.rows[c]
+            counters[DRAIN] += tiles.rows[c] + 1
+            counters[WAIT_RESULTS] += at - drained - 1 - tiles.rows[c]
+            report = at + 1
+        taken = next_free(status_stalls, report)
+        status[c] = taken
+        counters[WAIT_STATUS] += taken - report + 1
+        idle_from = taken + 1
