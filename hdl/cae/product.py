@@ -85,7 +85,7 @@ class ProductUnit(wiring.Component):
 
         # Weights: one block ahead in the shadow registers.
         load_left = Signal(32)
-        load_row = Signal(range(config.rows))
+        load_row = Signal(range(max(2, config.rows)))
         whole = Signal()
         swap_timer = Signal(range(config.swap_cycles + 1))
         loading = running & (load_left != 0) & ~whole & (swap_timer == 0)
@@ -109,7 +109,9 @@ class ProductUnit(wiring.Component):
 
         # Activations: one row a cycle.
         depth_left = Signal(32)
-        row = Signal(range(config.accumulator_rows))
+        # Even one row has a number of one bit: a net without any is not Verilog.
+        accumulator_rows = max(2, config.accumulator_rows)
+        row = Signal(range(accumulator_rows))
         first_block = Signal()
         in_flight = Signal(range(config.accumulator_rows + 1))
         flush_timer = Signal(range(config.pipeline_cycles + 1))
@@ -159,12 +161,12 @@ class ProductUnit(wiring.Component):
         write_tap = 1 + config.mul_latency + config.rows * config.add_latency
         read_row = delayed(m, row, read_tap + config.columns - 1, name="row")
         fresh = delayed(m, first_block, read_tap + config.columns, name="fresh")
-        write_row = Signal(range(config.accumulator_rows))
+        write_row = Signal.like(row)
         with m.If(valid[write_tap]):
             m.d.sync += write_row.eq(Mux(write_row + 1 == rows, 0, write_row + 1))
         write_rows = delayed(m, write_row, config.columns - 1, name="write_row")
         for c in range(config.columns):
-            memory = Memory(shape=32, depth=config.accumulator_rows, init=[])
+            memory = Memory(shape=32, depth=accumulator_rows, init=[])
             m.submodules[f"accumulator_{c}"] = memory
             write, read = memory.write_port(), memory.read_port()
             m.d.comb += [

@@ -44,7 +44,8 @@ class Accumulator(wiring.Component):
     def __init__(self, config: NmeConfig) -> None:
         self.config = config
         element_bits = 8 * config.element_bytes
-        place_bits = ceil_log2(config.interval) + ceil_log2(config.max_beats)
+        # Even a single place has an address of one bit: a net without any is not Verilog.
+        place_bits = max(1, ceil_log2(config.interval) + ceil_log2(config.max_beats))
         super().__init__(
             {
                 "place": In(place_bits),
@@ -77,9 +78,7 @@ class Accumulator(wiring.Component):
             self.hazard.eq(Cat(active[i] & (place[i] == self.place) for i in range(1, config.hazard_cycles)).any()),
         ]
 
-        m.submodules.memory = memory = Memory(
-            shape=32 * config.lanes, depth=max(1, config.interval) << ceil_log2(config.max_beats), init=[]
-        )
+        m.submodules.memory = memory = Memory(shape=32 * config.lanes, depth=1 << len(self.place), init=[])
         write, read = memory.write_port(), memory.read_port()
         sums = data.View(data.ArrayLayout(32, config.lanes), read.data)
         m.d.comb += [

@@ -93,14 +93,15 @@ class ReduceUnit(wiring.Component):
         config = self.config
         m.submodules.buffer = buffer = VectorBuffer(config)
         m.submodules.accumulator = accumulator = Accumulator(config)
-        slot_bits, beat_bits = ceil_log2(config.interval), ceil_log2(config.max_beats)
+        # Even one slot has a number of one bit: a net without any is not Verilog.
+        slot_bits, beat_bits = max(1, ceil_log2(config.interval)), ceil_log2(config.max_beats)
 
         weighted = Signal()
         beats = Signal(range(config.max_beats + 1))
         destinations = Signal(range(config.interval + 1))
         edges_left = Signal(32)
         sources_left = Signal(32)
-        beat = Signal(range(config.max_beats))
+        beat = Signal.like(buffer.beat)
         touched = Signal(config.interval)
         status = Signal(struct_layout(REDUCE_STATUS))
         running, draining, reporting = Signal(), Signal(), Signal()

@@ -52,7 +52,7 @@ class VectorBuffer(wiring.Component):
                 "beats": In(range(config.max_beats + 1)),
                 "full": Out(1),
                 "empty": Out(1),
-                "beat": In(range(config.max_beats)),
+                "beat": In(range(max(2, config.max_beats))),
                 "data": Out(self._beat),
                 "release": In(1),
             }
@@ -67,15 +67,15 @@ class VectorBuffer(wiring.Component):
 
         whole = Array(Signal(name=f"whole_{bank}") for bank in range(2))
         load_bank, read_bank = Signal(), Signal()
-        load_beat = Signal(range(self.config.max_beats))
+        load_beat = Signal.like(self.beat)
         loads_left = Signal(32)
 
         m.d.comb += [
             self.vectors.ready.eq((loads_left != 0) & ~whole[load_bank]),
             write.en.eq(self.vectors.valid & self.vectors.ready),
-            write.addr.eq(Cat(load_beat, load_bank) if beat_bits else load_bank),
+            write.addr.eq(Cat(load_beat[:beat_bits], load_bank)),
             write.data.eq(self.vectors.payload),
-            read.addr.eq(Cat(self.beat, read_bank) if beat_bits else read_bank),
+            read.addr.eq(Cat(self.beat[:beat_bits], read_bank)),
             self.data.eq(read.data),
             self.full.eq(whole[read_bank]),
             self.empty.eq((loads_left == 0) & ~whole[0] & ~whole[1]),

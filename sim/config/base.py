@@ -37,7 +37,12 @@ class Config(BaseModel):
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        frozen=True, extra="forbid", strict=True, validate_default=True, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        validate_default=True,
+        use_attribute_docstrings=True,
     )
 
     def __init__(self, **values: Any) -> None:
@@ -64,8 +69,10 @@ class Config(BaseModel):
             target = values
             *parents, leaf = name.split(".")
             for parent in parents:
-                if not isinstance(target.get(parent), dict):
+                if parent not in target:
                     raise ConfigError([f"{name}: {_unknown_key(parent, target)}"])
+                if not isinstance(target[parent], dict):
+                    raise ConfigError([f"{name}: {parent} is a value, nothing is below it"])
                 target = target[parent]
             target[leaf] = value
         return type(self)(**values)

@@ -105,22 +105,27 @@ class Layout:
         for field, offset in self.placed():
             if field.name not in values:
                 continue
-            if field.count is not None:
-                dtype = np.dtype(f"<u{field.bits // 8}")
-                array = np.ascontiguousarray(np.broadcast_to(values[field.name], (count, field.count)), dtype)
-                out[:, offset // 8 : offset // 8 + field.total_bits // 8] = array.view(np.uint8).reshape(count, -1)
-            else:
-                number = np.broadcast_to(np.asarray(values[field.name]), (count,))
-                self._check(field, number)
+            shape = (count,) if field.count is None else (count, field.count)
+            number = np.broadcast_to(np.asarray(values[field.name]), shape)
+            self._check(field, number)
+            if field.count is None:
                 words[:, offset // 64] |= number.astype(np.uint64) << np.uint64(offset % 64)
+            else:
+                elements = np.ascontiguousarray(number, f"<u{field.bits // 8}")
+                out[:, offset // 8 : (offset + field.total_bits) // 8] = elements.view(np.uint8)
         return np.ascontiguousarray(out[:, : self.bytes])
 
     def _check(self, field: Field, number: NDArray[np.generic]) -> None:
+        if number.size and number.dtype.kind not in "biu":
+            raise LayoutError(f"{self.name}.{field.name} is {number.flat[0]!r}: not a whole number of up to 64 bits")
+        if number.dtype.kind == "u" and 8 * number.itemsize <= field.bits:
+            return
         top = (1 << field.bits) - 1
-        bad = np.flatnonzero((number < 0) | (number > top))  # type: ignore[operator]
+        bad = np.argwhere((number < 0) | (number > top))  # type: ignore[operator]
         if bad.size:
+            place = tuple(bad[0])
             raise LayoutError(
-                f"{self.name}.{field.name} is {number[bad[0]]} in record {bad[0]}; {field.bits} bits hold 0 to {top}"
+                f"{self.name}.{field.name} is {number[place]} in record {place[0]}; {field.bits} bits hold 0 to {top}"
             )
 
     def decode(self, records: NDArray[np.uint8]) -> dict[str, NDArray[np.unsignedinteger]]:

@@ -1,0 +1,71 @@
+"""The designs that can be generated as Verilog, by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from amaranth.lib import wiring
+
+from hdl.arith.add import Fp32Add
+from hdl.arith.compare import Fp32Compare, Fp32MaxMin
+from hdl.arith.convert import Bf16ToFp32, Fp32ToBf16
+from hdl.arith.mul import Bf16Mul, Fp32Mul
+from hdl.cae.product import ProductUnit
+from hdl.nme.reduce import ReduceUnit
+from sim.config import SystemConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignEntry:
+    """One design.
+
+    Attributes
+    ----------
+    summary : str
+        What it is, in a line.
+    make : callable
+        Makes the component from a system configuration.
+    latency : callable
+        Gives its latencies in cycles, by what they are, from a system configuration.
+    """
+
+    summary: str
+    make: Callable[[SystemConfig], wiring.Component]
+    latency: Callable[[SystemConfig], dict[str, int]]
+
+
+def _arith(summary: str, component: type[wiring.Component], latency: Callable[[SystemConfig], int]) -> DesignEntry:
+    return DesignEntry(
+        summary=summary,
+        make=lambda config: component(latency=latency(config)),
+        latency=lambda config: {"result": latency(config)},
+    )
+
+
+DESIGNS: dict[str, DesignEntry] = {
+    "nme": DesignEntry(
+        summary="Near-Memory Engine: reduce unit with the output buffer of one interval",
+        make=lambda config: ReduceUnit(config.nme),
+        latency=lambda config: {
+            "beat_to_sum": config.nme.pipeline_cycles,
+            "same_destination": config.nme.hazard_cycles,
+            "last_beat_to_first_partial": config.nme.pipeline_cycles + 3,
+        },
+    ),
+    "cae": DesignEntry(
+        summary="Centralized Acceleration Engine: systolic array with accumulator memory",
+        make=lambda config: ProductUnit(config.cae),
+        latency=lambda config: {
+            "row_to_sum": config.cae.pipeline_cycles,
+            "same_row": config.cae.reuse_cycles,
+            "last_row_to_first_result": config.cae.pipeline_cycles + 2,
+        },
+    ),
+    "fp32_add": _arith("fp32 adder", Fp32Add, lambda config: config.nme.add_latency),
+    "fp32_mul": _arith("fp32 multiplier", Fp32Mul, lambda config: config.nme.mul_latency),
+    "bf16_mul": _arith("bf16 x bf16 to fp32 multiplier", Bf16Mul, lambda config: config.cae.mul_latency),
+    "fp32_compare": _arith("fp32 comparison", Fp32Compare, lambda _: 1),
+    "fp32_max_min": _arith("fp32 maximum and minimum", Fp32MaxMin, lambda _: 1),
+    "fp32_to_bf16": _arith("fp32 to bf16 conversion", Fp32ToBf16, lambda _: 1),
+    "bf16_to_fp32": _arith("bf16 to fp32 conversion", Bf16ToFp32, lambda _: 1),
+}
+"""All designs."""

@@ -1,0 +1,1 @@
+"""The `nearsage` command line; it computes nothing itself."""

@@ -1,0 +1,1 @@
+"""Benches that prove RTL, golden models and timing models equal, and plain tests of the rest."""

@@ -1,0 +1,1 @@
+"""Tests of the number contract: its golden model and its hardware."""

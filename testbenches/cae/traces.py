@@ -1,0 +1,62 @@
+"""Random streams for a product unit, good and bad commands mixed, with rubbish where the unit must not look."""
+
+import numpy as np
+
+from sim.config import CaeConfig
+from sim.program.commands import MATRIX_COMMAND, MatrixOpcode
+from sim.program.matrix_trace import MatrixTrace
+from testbenches.nme.traces import random_bits
+
+Tile = tuple[int, int, int]
+"""M, K and N."""
+
+
+def tiles_trace(
+    config: CaeConfig, tiles: list[Tile], *, seed: int, special: float = 0.0, bad: float = 0.0
+) -> MatrixTrace:
+    """Make the streams of tiles; activations beyond K and weights beyond N are any bits, NaN and infinity too."""
+    rng = np.random.default_rng(seed)
+    fields = {name: [] for name in ("opcode", "rows", "columns", "tag", "depth")}
+    weights = [np.zeros((0, 2 * config.columns), np.uint8)]
+    activations = [np.zeros((0, 2 * config.rows), np.uint8)]
+    for tag, (m, k, n) in enumerate(tiles):
+        command = {"opcode": int(MatrixOpcode.PRODUCT), "rows": m, "columns": n, "tag": tag % 65536, "depth": k}
+        if rng.random() < bad:
+            wrong = {
+                "opcode": [0, 2, 255],
+                "rows": [0, config.accumulator_rows + 1, 65535],
+                "columns": [0, config.columns + 1, 65535],
+                "depth": [0],
+            }
+            for name in rng.choice(list(wrong), int(rng.integers(1, 3)), replace=False):
+                command[name] = int(rng.choice(wrong[name]))
+        else:
+            blocks = -(-k // config.rows)
+            w = random_bits(rng, (k, config.columns), "bf16", special)
+            x = random_bits(rng, (blocks, m, config.rows), "bf16", special)
+            w[:, n:] = rng.choice([0x7FC0, 0x7F80, 0x8000, 0xFFFF], (k, config.columns - n))
+            beyond = blocks * config.rows - k
+            if beyond:
+                x[-1, :, -beyond:] = rng.choice([0x7FC0, 0x7F80, 0x8000, 0xFFFF], (m, beyond))
+            weights.append(np.ascontiguousarray(w).view(np.uint8))
+            activations.append(x.reshape(-1, config.rows).view(np.uint8))
+        for name, value in command.items():
+            fields[name].append(value)
+    return MatrixTrace(
+        commands=MATRIX_COMMAND.encode(len(tiles), fields),
+        weights=np.concatenate(weights),
+        activations=np.concatenate(activations),
+    )
+
+
+def random_tiles(config: CaeConfig, *, seed: int, count: int, max_depth: int) -> list[Tile]:
+    """Draw sizes of tiles."""
+    rng = np.random.default_rng(seed)
+    return [
+        (
+            int(rng.integers(1, config.accumulator_rows + 1)),
+            int(rng.integers(1, max_depth + 1)),
+            int(rng.integers(1, config.columns + 1)),
+        )
+        for _ in range(count)
+    ]

@@ -1,0 +1,1 @@
+"""Proofs about the RTL, for all inputs, with an SMT solver."""

@@ -1,0 +1,118 @@
+"""Run the Reduce and the product of one graph layer's program through the RTL of both engines."""
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from sim.config import SystemConfig
+from sim.golden.execute import Tensors, execute, reduce_traces
+from sim.golden.inputs import layer_inputs
+from sim.golden.numbers import fp32_to_bf16
+from sim.graph import Graph, adjacency
+from sim.program.gcn import compile_gcn_layer
+from sim.program.items import Product, Program, Reduce
+from sim.program.matrix_trace import MatrixTrace, product_tiles, product_trace
+from sim.program.reduce_trace import ReduceTrace
+from sim.timing.stalls import StallKind
+from testbenches.bench import Backend
+from testbenches.cae.simulate import product_stalls, simulate_product
+from testbenches.equivalence import Simulation
+from testbenches.nme.simulate import reduce_stalls, simulate_reduce
+
+Engine = Literal["nme", "cae"]
+
+
+class Layer:
+    """The program of one graph convolution, forward, with the values of all its tensors.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph; its normalised adjacency, with self-loops, is what the layer uses.
+    config : SystemConfig
+        The hardware.
+    in_features, out_features : int
+        Widths of the layer.
+    seed : int
+        Seed of the weights, and of the features if the graph has none.
+    """
+
+    def __init__(
+        self, graph: Graph, config: SystemConfig, *, in_features: int, out_features: int, seed: int = 0
+    ) -> None:
+        self.config = config
+        self.program: Program = compile_gcn_layer(adjacency(graph, "gcn"), in_features, out_features, config)
+        inputs = layer_inputs(graph, in_features, out_features, seed=seed)
+        self.tensors: Tensors = execute(self.program, inputs, config)
+
+    def reduce_trace(self) -> ReduceTrace:
+        """Return the streams of all DIMMs, one after the other, for one engine."""
+        item = next(item for item in self.program.items if isinstance(item, Reduce))
+        traces = list(reduce_traces(item, self.tensors, self.config).values())
+        empty = ReduceTrace(
+            commands=np.zeros((0, 16), np.uint8),
+            edges=np.zeros((0, 8), np.uint8),
+            vectors=np.zeros((0, self.config.nme.lanes * self.config.nme.element_bytes), np.uint8),
+        )
+        return ReduceTrace(
+            **{
+                name: np.concatenate([getattr(trace, name) for trace in [empty, *traces]])
+                for name in ("commands", "edges", "vectors")
+            }
+        )
+
+    def product_trace(self, *, max_tiles: int | None = None) -> MatrixTrace | None:
+        """Return the streams of the product, or of its first tiles; None where a size is zero."""
+        item = next(item for item in self.program.items if isinstance(item, Product))
+        x, w = (fp32_to_bf16(self.tensors[name]) for name in (item.left, item.right))
+        tiles = product_tiles(item.rows, item.columns, self.config.cae)[:max_tiles]
+        return product_trace(x, w, tiles, self.config.cae) if tiles else None
+
+    def simulate(
+        self,
+        engine: Engine,
+        *,
+        stalls: StallKind = "none",
+        seed: int = 0,
+        backend: Backend = "trace",
+        waves: Path | None = None,
+    ) -> Simulation:
+        """Run one engine's part of the program through its RTL and compare.
+
+        Parameters
+        ----------
+        engine : {"nme", "cae"}
+            The engine.
+        stalls : StallKind
+            How all streams stall.
+        seed : int
+            Seed of the stalls.
+        backend : {"trace", "cocotb", "pysim"}
+            How to run the RTL.
+        waves : Path, optional
+            Write a VCD file there.
+
+        Returns
+        -------
+        Simulation
+            The comparison.
+
+        Raises
+        ------
+        ValueError
+            The graph is empty: there is nothing to run.
+        """
+        if engine == "nme":
+            trace = self.reduce_trace()
+            if not len(trace.commands):
+                raise ValueError("the graph has no edges to reduce")
+            return simulate_reduce(
+                trace, self.config.nme, stalls=reduce_stalls(stalls, seed), backend=backend, waves=waves
+            )
+        product = self.product_trace()
+        if product is None:
+            raise ValueError("the graph has no nodes to update")
+        return simulate_product(
+            product, self.config.cae, stalls=product_stalls(stalls, seed), backend=backend, waves=waves
+        )

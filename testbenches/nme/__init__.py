@@ -1,0 +1,1 @@
+"""Benches of the Near-Memory Engine."""

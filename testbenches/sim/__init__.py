@@ -1,0 +1,1 @@
+"""Plain pytest of `sim`."""
