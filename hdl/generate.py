@@ -1,14 +1,13 @@
 """Verilog text of a design, with a description of what was generated."""
 
 import importlib.metadata
-import os
 from typing import Any
 
-from amaranth.back import verilog
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
 from hdl.designs import DESIGNS
+from hdl.shared import to_verilog
 from sim.config import SystemConfig
 
 
@@ -55,8 +54,7 @@ def generate(design: str, config: SystemConfig) -> tuple[str, dict[str, Any]]:
     """
     entry = DESIGNS[design]
     component = entry.make(config)
-    os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")  # never a stray Yosys of the machine
-    text = verilog.convert(component, name=design, emit_src=False, strip_internal_attrs=True)
+    text = to_verilog(component, design)
     description = {
         "design": design,
         "summary": entry.summary,

@@ -6,6 +6,7 @@ from scripts.commands.estimate import estimate
 from scripts.commands.graph import graph
 from scripts.commands.simulate import simulate
 from scripts.commands.verilog import verilog
+from sim.graph import graph_sources
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -17,8 +18,9 @@ app = typer.Typer(
     ),
     epilog="Start with `nearsage estimate --verify`. Exit codes: 0 fine, 1 a check failed, 2 wrong usage or input.",
 )
-for command in (verilog, simulate, estimate, graph):
+for command in (verilog, simulate, estimate):
     app.command()(command)
+app.command(epilog="\n\n".join(["Every kind of graph:", *(f"`{usage}`" for usage in graph_sources().values())]))(graph)
 
 
 def main() -> None:

@@ -87,7 +87,7 @@ def write_whole(path: Path, text: str) -> None:
         Its content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = path.parent / f".{path.name}.{os.getpid()}"
     try:
         partial.write_text(text, "utf-8")
         partial.replace(path)
@@ -110,7 +110,8 @@ def git_hash() -> str | None:
 def versions() -> dict[str, str]:
     """Return the versions of the tools; without a compiler, those of Python's packages alone."""
     try:
-        return tool_versions()
+        found: dict[str, str] = tool_versions()
+        return found
     except ToolchainError:
         packages = {name: importlib.metadata.version(name) for name in ("amaranth", "cocotb", "numpy")}
         return {"python": platform.python_version(), **packages}

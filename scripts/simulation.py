@@ -55,11 +55,10 @@ def run_engine(
         if simulation.equal
         else f"DIFFERENT: {simulation.first_difference}"
     )
-    rate = simulation.cycles_simulated / simulation.seconds_wall
     console.print(
         f"{engine}: {verdict}\n"
         f"{engine}: {simulation.cycles_rtl:,} cycles counted, {simulation.cycles_model:,} predicted, "
-        f"utilization {simulation.utilization:.1%} (simulated at {rate:,.0f} cycles/s)\n",
+        f"utilization {simulation.utilization:.1%} (simulated in {simulation.seconds_wall:.2f} s)\n",
         style="green" if simulation.equal else "bold red",
         highlight=False,
         markup=False,

@@ -22,9 +22,10 @@ from typing import Any
 
 import amaranth
 import cocotb_tools.config
-from amaranth.back import verilog
 from amaranth.lib import wiring
 
+from hdl.shared import to_verilog
+from sim.jit import cache_root
 from testbenches.models.ports import Ports, discover
 from testbenches.toolchain import ToolchainError, find_program, find_verilator, run_logged, tail, tool_versions
 
@@ -52,9 +53,7 @@ class BuildError(RuntimeError):
 
 def cache_folder() -> Path:
     """Return ``$NEARSAGE_CACHE``, or ``nearsage`` in the user's cache folder; made when it is missing."""
-    chosen = os.environ.get("NEARSAGE_CACHE")
-    users = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(chosen) if chosen else Path(users) / "nearsage"
+    folder = cache_root()
     folder.mkdir(parents=True, exist_ok=True)
     if " " in str(folder.resolve()):
         raise ToolchainError(
@@ -160,10 +159,7 @@ _texts: weakref.WeakKeyDictionary[wiring.Component, str] = weakref.WeakKeyDictio
 def verilog_text(component: wiring.Component) -> str:
     """Elaborate a component to Verilog, once per component and process, with a top module called `DUT`."""
     if component not in _texts:
-        os.environ.setdefault(
-            "AMARANTH_USE_YOSYS", "builtin"
-        )  # Amaranth looks there; a stray system Yosys is never used
-        _texts[component] = verilog.convert(component, name=DUT, emit_src=False, strip_internal_attrs=True)
+        _texts[component] = to_verilog(component, DUT)
     return _texts[component]
 
 

@@ -1,4 +1,4 @@
-"""The question of every bench: does the RTL equal the golden model in each bit and the timing model in each cycle?"""
+"""The check of every bench: the RTL equals the golden model in each bit and the timing model in each cycle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

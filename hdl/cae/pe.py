@@ -1,11 +1,12 @@
 """Processing element of the systolic array: one weight, one multiplier, one adder."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Instance, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.arith.add import Fp32Add
 from hdl.arith.mul import Bf16Mul
+from hdl.shared import SharedModules
 from sim.config import CaeConfig
 
 MINUS_ZERO = 0x8000
@@ -57,8 +58,11 @@ class ProcessingElement(wiring.Component):
         self.config = config
         super().__init__()
 
-    def elaborate(self, _platform: object) -> Module:
-        """Build the registers around multiplier and adder."""
+    def elaborate(self, platform: object) -> Module | Instance:
+        """Build the registers around multiplier and adder, or stand in for them where all elements share one module."""
+        if isinstance(platform, SharedModules):
+            name = f"processing_element_m{self.config.mul_latency}_a{self.config.add_latency}"
+            return platform.instance(name, self)
         m = Module()
         m.submodules.multiply = multiply = Bf16Mul(latency=self.config.mul_latency)
         m.submodules.add = add = Fp32Add(latency=self.config.add_latency)

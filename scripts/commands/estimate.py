@@ -36,7 +36,7 @@ def estimate(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify",
+            "--verify/--no-verify",
             help="First run one layer of the graph through the RTL of both engines (configuration tiny) and "
             "compare it with the golden and the timing model.",
         ),

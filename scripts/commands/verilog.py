@@ -20,6 +20,7 @@ def verilog(
     design: Annotated[str | None, typer.Argument(metavar="DESIGN", help="A name that --list shows.")] = None,
     config: ConfigOption = "tiny",
     out: Annotated[Path, typer.Option("--out", help="Folder to write to.")] = Path("build/verilog"),
+    everything: Annotated[bool, typer.Option("--all", help="Write all designs.")] = False,
     list_designs: Annotated[bool, typer.Option("--list", help="List the designs and stop.")] = False,
     json: JsonOption = None,
 ) -> None:
@@ -34,19 +35,26 @@ def verilog(
         output.console.print(table)
         output.write(designs={name: entry.summary for name, entry in DESIGNS.items()})
         return
-    if design not in DESIGNS:
+    if not everything and design not in DESIGNS:
         near = difflib.get_close_matches(design or "", DESIGNS, n=1, cutoff=0.4)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise typer.BadParameter(f"{design!r} is not a design{hint} --list shows them: {', '.join(DESIGNS)}")
-    with output.console.status(f"elaborating {design} for configuration {loaded.name}"):
-        text, description = generate(design, loaded)
-    files = [out / f"{design}.v", out / f"{design}.json"]
-    write_whole(files[0], text)
-    write_whole(files[1], json_text.dumps(description, indent=2) + "\n")
-    output.console.print(f"wrote {files[0]} ({len(text.splitlines()):,} lines) and {files[1]}", highlight=False)
+        problem = f"{design!r} is not a design{hint}" if design else "name a design, or say --all"
+        raise typer.BadParameter(f"{problem}. The designs are {', '.join(DESIGNS)}")
+    names = list(DESIGNS) if everything else [str(design)]
+    files: list[Path] = []
+    for name in names:
+        with output.console.status(f"elaborating {name} for configuration {loaded.name}"):
+            text, description = generate(name, loaded)
+        written = [out / f"{name}.v", out / f"{name}.json"]
+        write_whole(written[0], text)
+        write_whole(written[1], json_text.dumps(description, indent=2) + "\n")
+        files += written
+        output.console.print(
+            f"wrote {written[0]} ({len(text.splitlines()):,} lines) and {written[1]}", highlight=False, soft_wrap=True
+        )
     output.write(
-        design=design,
+        design="all" if everything else design,
         files=[str(file) for file in files],
-        ports=description["ports"],
-        latency=description["latency"],
+        ports=[] if everything else description["ports"],
+        latency={} if everything else description["latency"],
     )

@@ -32,7 +32,7 @@ class LegacyCsr:
 
 
 def _dtype(code: str, *flags: int) -> np.dtype[Any]:
-    # NumPy wants true booleans for align and copy, which Python 2 wrote as 0 and 1.
+    # Python 2 wrote align and copy as 0 and 1; NumPy 2.4.0 warns of anything but true booleans.
     return np.dtype(code, *(bool(flag) for flag in flags))
 
 

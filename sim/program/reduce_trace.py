@@ -217,8 +217,9 @@ def reduce_trace(
         raise ValueError(
             f"vectors of {features} features: one pass takes 1 to {config.max_features}; cut them in slices"
         )
-    if values.dtype != element or (weights is not None and weights.dtype != element):
-        raise ValueError(f"vectors and weights must be bits of {config.element} ({element}), not {values.dtype}")
+    for name, bits in (("vectors", values), ("weights", weights)):
+        if bits is not None and bits.dtype != element:
+            raise ValueError(f"{name} must be bits of {config.element} ({element}), not {bits.dtype}")
     beats = beats_of(features, config.lanes)
     loads = np.diff(shards.source_start)[order]
     n_edges = np.diff(shards.edge_start)[order]

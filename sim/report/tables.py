@@ -23,11 +23,13 @@ def with_unit(value: float, unit: str) -> str:
     Returns
     -------
     str
-        Three digits, such as ``1.25 ms``.
+        Three digits, such as ``1.25 ms``; large quantities stay in the plain unit: ``86,400 s``.
     """
+    value = float(f"{value:.3g}")  # first to three digits, so that 0.9996 is 1 and not 1000 m
     for factor, prefix in _PREFIXES:
         if abs(value) >= factor:
-            return f"{value / factor:.3g} {prefix}{unit}"
+            scaled = float(f"{value / factor:.3g}")
+            return f"{scaled:,.0f} {prefix}{unit}" if abs(scaled) >= 100 else f"{scaled:.3g} {prefix}{unit}"
     return f"{value:.3g} {unit}"
 
 

@@ -72,8 +72,8 @@ def work_of(item: AnyItem, on_chip: set[str], config: SystemConfig) -> Work:
 def _reduce_work(item: Reduce, config: SystemConfig) -> Work:
     nme, dram, shards = config.nme, config.dram, item.shards
     beat_bytes = nme.lanes * nme.element_bytes
-    period = max(1, round(beat_bytes * nme.clock_hz / dram.dimm_bandwidth_bytes_per_s))
-    stalls = ReduceStalls(vectors=paced_pattern(period))
+    period_cycles = max(1.0, beat_bytes * nme.clock_hz / dram.dimm_bandwidth_bytes_per_s)
+    stalls = ReduceStalls(vectors=paced_pattern(period_cycles))
     rank = np.argsort(np.argsort(_slots(shards), kind="stable"), kind="stable")
     widths = [part.stop - part.start for part in feature_slices(item.features, nme)]
     cycles_of_width = {}

@@ -8,6 +8,8 @@ reset.
 * A stalled *sink* is not ready in that cycle.
 """
 
+from fractions import Fraction
+from math import ceil
 from typing import Literal, get_args
 
 import numpy as np
@@ -67,21 +69,27 @@ def never_stalled() -> NDArray[np.bool_]:
     return np.zeros(1, np.bool_)
 
 
-def paced_pattern(period_cycles: int) -> NDArray[np.bool_]:
+def paced_pattern(period_cycles: float) -> NDArray[np.bool_]:
     """Make the pattern of a source that can offer one beat every `period_cycles` cycles, as a memory of that bandwidth.
 
     Parameters
     ----------
-    period_cycles : int
-        Cycles from one offer to the next, >= 1.
+    period_cycles : float
+        Mean cycles from one offer to the next, >= 1; taken as the nearest fraction with a denominator up to 64.
 
     Returns
     -------
-    ndarray of bool, shape [period_cycles]
-        False (free) in the first cycle of each period.
+    ndarray of bool, shape [period]
+        False (free) in the first cycle and then as evenly as whole cycles allow, never early.
+
+    Raises
+    ------
+    ValueError
+        If the period is below 1.
     """
-    if period_cycles < 1:
+    if not period_cycles >= 1:
         raise ValueError(f"period_cycles is {period_cycles}; it must be 1 or more")
-    pattern = np.ones(period_cycles, np.bool_)
-    pattern[0] = False
+    period = Fraction(period_cycles).limit_denominator(64)
+    pattern = np.ones(period.numerator, np.bool_)
+    pattern[[ceil(beat * period) for beat in range(period.denominator)]] = False
     return pattern

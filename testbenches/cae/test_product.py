@@ -8,18 +8,19 @@ import pytest
 from sim.config import load_config
 from sim.golden.numbers import to_bf16
 from sim.golden.product import product_streams
-from sim.program.commands import MATRIX_STATUS, MatrixCode
+from sim.program.commands import MATRIX_STATUS, MatrixCode, result_beat
 from sim.program.matrix_trace import product_tiles, product_trace
 from sim.timing.product import ProductStalls, product_timing
 from sim.timing.stalls import STALL_KINDS, stall_pattern
 from testbenches.cae.simulate import product_stalls, simulate_product
-from testbenches.cae.traces import random_tiles, tiles_trace
+from testbenches.cae.traces import joined, minus_zero_trace, random_tiles, tiles_trace
 from testbenches.graphs import REAL_GRAPHS, drawn_graphs, real_graph
 from testbenches.layer import Layer
 
 TINY = load_config("tiny")
 MAX_TILES_WITH_STALLS = 3
-"""The sparse-feature graphs need millions of cycles: with stalls their first tiles run, without stalls all of Cora's."""
+"""The sparse-feature graphs need millions of cycles: with stalls their first tiles run, without stalls all of
+Cora's."""
 
 
 def assert_equivalent(trace, config, **options):
@@ -50,10 +51,7 @@ def test_drawn_graphs(stalls):
         traces.append(layer.product_trace())
     kept = [trace for trace in traces if trace is not None]
     assert len(kept) > 150
-    joined = type(kept[0])(
-        **{name: np.concatenate([getattr(t, name) for t in kept]) for name in ("commands", "weights", "activations")}
-    )
-    assert_equivalent(joined, TINY.cae, stalls=product_stalls(stalls, 1))
+    assert_equivalent(joined(kept), TINY.cae, stalls=product_stalls(stalls, 1))
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4, 4), (8, 8), (4, 8)])
@@ -87,6 +85,14 @@ def test_special_values():
     """NaN, infinities, signed zeros and subnormals in every place."""
     tiles = random_tiles(TINY.cae, seed=3, count=40, max_depth=9)
     assert_equivalent(tiles_trace(TINY.cae, tiles, seed=4, special=0.5), TINY.cae)
+
+
+def test_a_sum_of_minus_zero_survives_the_padding_of_k():
+    """Rows of the array beyond the depth add -0, the one number that changes no sum."""
+    trace = minus_zero_trace(TINY.cae)
+    assert_equivalent(trace, TINY.cae)
+    sums = result_beat(TINY.cae.columns).decode(product_streams(trace, TINY.cae).results)["data"]
+    assert (sums == 0x80000000).all()
 
 
 @pytest.mark.parametrize("stalls", STALL_KINDS)

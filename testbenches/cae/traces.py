@@ -60,3 +60,25 @@ def random_tiles(config: CaeConfig, *, seed: int, count: int, max_depth: int) ->
         )
         for _ in range(count)
     ]
+
+
+def minus_zero_trace(config: CaeConfig) -> MatrixTrace:
+    """Make one tile of depth 3 whose sums are -0: the last addition underflows. Padding rows must leave it so."""
+    least, little_more, one = 0x0080, 0x8081, 0x3F80  # 2**-126, -(1 + 2**-7) * 2**-126, 1
+    blocks = -(-3 // config.rows)
+    x = np.zeros((1, blocks * config.rows), np.uint16)
+    x[0, :3] = 0, least, little_more
+    return MatrixTrace(
+        commands=MATRIX_COMMAND.encode(1, {"opcode": 1, "rows": 1, "columns": config.columns, "depth": 3}),
+        weights=np.full((3, config.columns), one, np.uint16).view(np.uint8),
+        activations=x.reshape(blocks, config.rows).view(np.uint8),
+    )
+
+
+def joined(traces: list[MatrixTrace]) -> MatrixTrace:
+    """Put traces one after the other."""
+    return MatrixTrace(
+        commands=np.concatenate([trace.commands for trace in traces]),
+        weights=np.concatenate([trace.weights for trace in traces]),
+        activations=np.concatenate([trace.activations for trace in traces]),
+    )

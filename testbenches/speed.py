@@ -1,0 +1,154 @@
+"""Speeds: simulated cycles per second of each bench, loading of graphs, golden and timing models against scipy.
+
+Run it with ``nox -s bench``. Times on a shared machine are noisy: compare the ratios of one run.
+"""
+
+import gzip
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from sim.config import SystemConfig, load_config
+from sim.golden.execute import reduce_traces
+from sim.golden.numbers import to_bf16
+from sim.golden.product import product
+from sim.golden.reduce import reduce_streams
+from sim.graph import adjacency, load_graph
+from sim.program.gcn import compile_gcn_epoch, shard_adjacency
+from sim.program.items import Reduce
+from sim.system.estimate import estimate
+from sim.timing.reduce import reduce_timing
+from testbenches.bench import Backend
+from testbenches.cae.simulate import simulate_product
+from testbenches.cae.traces import tiles_trace
+from testbenches.nme.simulate import simulate_reduce
+from testbenches.nme.traces import random_trace
+
+Row = tuple[str, str, str]
+
+
+def seconds(work: Callable[[], object], repeats: int = 3) -> float:
+    """Return the best time of some runs, after one run to warm up."""
+    work()
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return float(best)
+
+
+def simulators() -> list[Row]:
+    """Measure simulated cycles per second by engine, size and backend."""
+    tiny = load_config("tiny")
+    rows = []
+    sizes: list[tuple[Backend, int]] = [("trace", 4000), ("cocotb", 400), ("pysim", 40)]
+    for backend, commands in sizes:
+        trace = random_trace(tiny.nme, seed=0, commands=commands, max_edges=40)
+        result = simulate_reduce(trace, tiny.nme, backend=backend)
+        rows.append(_simulated(f"reduce unit, {tiny.nme.lanes} lanes, {backend}", result))
+    for size in (4, 8):
+        config = tiny.cae.replace(rows=size, columns=size, accumulator_rows=256)
+        result = simulate_product(tiles_trace(config, [(256, 256, size)] * 20, seed=0), config)
+        rows.append(_simulated(f"product unit, {size} x {size}, trace", result))
+    return rows
+
+
+def _simulated(name, result) -> Row:
+    if not result.equal:
+        raise AssertionError(f"{name}: {result.first_difference}")
+    rate = result.cycles_simulated / result.seconds_wall
+    return name, f"{rate:,.0f} cycles/s", f"{result.cycles_simulated:,} cycles, start included"
+
+
+def loading() -> list[Row]:
+    """Measure how fast text, plain and gzip, is read."""
+    n_edges = 10_000_000
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(0, 1_000_000, (n_edges, 2))
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        text = "\n".join(f"{u} {v}" for u, v in pairs.tolist()).encode()
+        plain, packed = Path(folder, "edges.txt"), Path(folder, "edges.txt.gz")
+        plain.write_bytes(text)
+        packed.write_bytes(gzip.compress(text, 1))
+        for path in (plain, packed):
+            elapsed = seconds(lambda path=path: load_graph(str(path)), repeats=1)
+            rows.append((f"load {path.name}", f"{n_edges / elapsed / 1e6:.2f} M edges/s", f"{elapsed:.1f} s for 10 M"))
+    return rows
+
+
+def _reduce_on(config: SystemConfig, spec: str, features: int):
+    weighted = adjacency(load_graph(spec), "gcn")
+    item = Reduce(
+        layer=0,
+        direction="forward",
+        shards=shard_adjacency(weighted, config),
+        features=features,
+        source="h0",
+        result="p0",
+    )
+    h0 = np.random.default_rng(0).standard_normal((weighted.n_nodes, features)).astype(np.float32)
+    traces = list(reduce_traces(item, {"h0": h0.view(np.uint32)}, config).values())
+    matrix = scipy.sparse.csr_array((weighted.weights, weighted.indices, weighted.indptr), (weighted.n_nodes,) * 2)
+    return traces, matrix, h0, weighted.n_edges
+
+
+def models() -> list[Row]:
+    """Golden and timing models of the Reduce against scipy's CSR product, and of the product against numpy's."""
+    config = load_config("gnnear")
+    features = config.nme.max_features
+    traces, matrix, h0, n_edges = _reduce_on(config, "rmat:scale=13,edge_factor=16,seed=1", features)
+    multiply_adds = n_edges * features
+    golden = seconds(lambda: [reduce_streams(trace, config.nme) for trace in traces])
+    timing = seconds(lambda: [reduce_timing(trace, config.nme) for trace in traces])
+    cycles = sum(reduce_timing(trace, config.nme).cycles for trace in traces)
+    scipy_product = seconds(lambda: matrix @ h0)
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((2708, 1433), (1433, 16)))
+    dense = seconds(lambda: product(to_bf16(x), to_bf16(w)))
+    numpy_product = seconds(lambda: x @ w)
+    m, k, n = 2708, 1433, 16
+    return [
+        (
+            "golden Reduce, bit-exact",
+            f"{multiply_adds / golden / 1e9:.2f} G multiply-adds/s",
+            f"{scipy_product / golden:.2f} x scipy's CSR product ({multiply_adds / scipy_product / 1e9:.2f} G/s)",
+        ),
+        ("timing of the Reduce", f"{cycles / timing / 1e6:.0f} M cycles/s", f"{n_edges / timing / 1e6:.0f} M edges/s"),
+        (
+            "golden product, bit-exact",
+            f"{m * k * n / dense / 1e9:.2f} G multiply-adds/s",
+            f"{numpy_product / dense:.3f} x numpy's product",
+        ),
+    ]
+
+
+def estimates() -> list[Row]:
+    """Edges estimated per second, sharding included."""
+    config = load_config("gnnear")
+    weighted = adjacency(load_graph("rmat:scale=16,edge_factor=32,seed=1"), "gcn")
+    transposed = weighted.transposed()
+    elapsed = seconds(lambda: estimate(compile_gcn_epoch(weighted, transposed, (256, 256, 41), config), config), 1)
+    return [("estimate of an epoch", f"{weighted.n_edges / elapsed / 1e6:.1f} M edges/s", f"{elapsed:.2f} s")]
+
+
+def main() -> None:
+    """Measure everything and print a table."""
+    table = Table("what", "speed", "beside it", title="speeds", title_justify="left")
+    console = Console()
+    for measure in track([simulators, loading, models, estimates], "measuring", console=console, transient=True):
+        for row in measure():
+            table.add_row(*row)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

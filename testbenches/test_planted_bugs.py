@@ -1,0 +1,155 @@
+"""Bugs planted in the RTL are caught by the same comparisons that the engines' tests make."""
+
+import pytest
+
+from sim.config import load_config
+from testbenches.cae.simulate import product_stalls, simulate_product
+from testbenches.cae.traces import joined, minus_zero_trace, random_tiles, tiles_trace
+from testbenches.models.rules import BenchError
+from testbenches.nme.simulate import reduce_stalls, simulate_reduce
+from testbenches.nme.traces import random_trace
+from testbenches.planted import Bug, plant
+
+TINY = load_config("tiny").replace(**{"nme.pes": 1, "nme.lanes_per_pe": 1, "cae.rows": 2, "cae.columns": 3})
+
+REDUCE_BUGS = [
+    Bug(
+        name="dropped edge: the last edge of a long shard is taken but not added",
+        module="hdl.nme.reduce",
+        old="accumulator.issue.eq(ready_to_issue & ~drop)",
+        new="accumulator.issue.eq(ready_to_issue & ~drop & ((edges_left != 1) | (status.edges < 9)))",
+    ),
+    Bug(
+        name="missed interlock: the window of the hazard check is a cycle short",
+        module="hdl.nme.accumulator",
+        old="for i in range(1, config.hazard_cycles)",
+        new="for i in range(1, config.hazard_cycles - 1)",
+    ),
+    Bug(
+        name="wrong rounding: ties go up instead of to even",
+        module="hdl.arith.format",
+        old="return (guard & (lsb | sticky)) | (exponent == 0)",
+        new="return guard | (exponent == 0)",
+    ),
+    Bug(
+        name="lost stall: the drain goes on while its beat is not taken",
+        module="hdl.nme.reduce",
+        old="step = draining & (~offered | self.partials.ready)",
+        new="step = draining",
+    ),
+    Bug(
+        name="stale sum: a destination keeps what the shard before left in its place",
+        module="hdl.nme.reduce",
+        old="accumulator.fresh.eq(~touched.bit_select(slot, 1))",
+        new="accumulator.fresh.eq(~touched.bit_select(slot, 1) & (slot != 2))",
+    ),
+    Bug(
+        name="outside edge accepted: the check against the shard's destinations is off by one",
+        module="hdl.nme.reduce",
+        old="outside = edge.destination >= destinations",
+        new="outside = edge.destination > destinations",
+    ),
+    Bug(
+        name="overrun: a vector loads over the one that is still being read",
+        module="hdl.nme.vector_buffer",
+        old="self.vectors.ready.eq((loads_left != 0) & ~whole[load_bank])",
+        new="self.vectors.ready.eq(loads_left != 0)",
+    ),
+    Bug(
+        name="one cycle too many: right values, but the interlock holds for longer than it must",
+        module="hdl.nme.accumulator",
+        old="for i in range(1, config.hazard_cycles)",
+        new="for i in range(1, min(config.hazard_cycles + 1, len(active)))",
+    ),
+    Bug(
+        name="hang: a status is never offered",
+        module="hdl.nme.reduce",
+        old="m.d.comb += self.status.valid.eq(1)",
+        new="m.d.comb += self.status.valid.eq(self.status.payload.tag != 5)",
+    ),
+]
+
+PRODUCT_BUGS = [
+    Bug(
+        name="off-by-one row: sums of tiles with many rows are written one row too late",
+        module="hdl.cae.product",
+        old="write_row.eq(Mux(write_row + 1 == rows, 0, write_row + 1))",
+        new="write_row.eq(Mux(write_row == rows, 0, write_row + 1))",
+    ),
+    Bug(
+        name="early swap: new weights load before the last row has taken over the old ones",
+        module="hdl.cae.product",
+        old="swap_timer.eq(config.swap_cycles - 1)",
+        new="swap_timer.eq(config.swap_cycles - 2)",
+    ),
+    Bug(
+        name="missed accumulator: a row does not wait for its sum of the block before",
+        module="hdl.cae.product",
+        old="in_flight + issue - valid[config.reuse_cycles - 1]",
+        new="in_flight + issue - valid[config.reuse_cycles - 2]",
+    ),
+    Bug(
+        name="rubbish beyond the depth reaches the product",
+        module="hdl.cae.pe",
+        old="multiply.a.eq(Mux(current_active, self.x_in, 0))",
+        new="multiply.a.eq(self.x_in)",
+    ),
+    Bug(
+        name="plus zero beyond the depth: it turns a sum of -0 into +0",
+        module="hdl.cae.pe",
+        old="MINUS_ZERO = 0x8000",
+        new="MINUS_ZERO = 0x0000",
+    ),
+    Bug(
+        name="lost stall: the drain goes on while its row is not taken",
+        module="hdl.cae.product",
+        old="step = draining & (~offered | self.results.ready)",
+        new="step = draining",
+    ),
+]
+
+
+def reduce_is_sound(design):
+    trace = random_trace(TINY.nme, seed=1, commands=60, max_edges=14, bad=0.1, special=0.1)
+    try:
+        return simulate_reduce(trace, TINY.nme, stalls=reduce_stalls("random", 1), design=design, backend="pysim").equal
+    except BenchError:
+        return False
+
+
+def product_is_sound(design):
+    tiles = random_tiles(TINY.cae, seed=2, count=25, max_depth=7) + [(1, 5, 3), (2, 7, 2)] * 5
+    tiles = [(min(m, 12), k, n) for m, k, n in tiles]
+    trace = joined([tiles_trace(TINY.cae, tiles, seed=3, special=0.35), minus_zero_trace(TINY.cae)])
+    try:
+        return simulate_product(
+            trace, TINY.cae, stalls=product_stalls("random", 1), design=design, backend="pysim"
+        ).equal
+    except BenchError:
+        return False
+
+
+@pytest.mark.parametrize("bug", REDUCE_BUGS, ids=lambda bug: bug.name.partition(":")[0].replace(" ", "-"))
+def test_bug_in_the_reduce_unit_is_caught(bug):
+    assert not reduce_is_sound(plant(bug, "hdl.nme.reduce", "ReduceUnit", TINY.nme))
+
+
+@pytest.mark.parametrize("bug", PRODUCT_BUGS, ids=lambda bug: bug.name.partition(":")[0].replace(" ", "-"))
+def test_bug_in_the_product_unit_is_caught(bug):
+    assert not product_is_sound(plant(bug, "hdl.cae.product", "ProductUnit", TINY.cae))
+
+
+def test_nothing_is_caught_where_nothing_is_planted():
+    """The same runs with a change that changes nothing: what catches the bugs is not the planting."""
+    same = "step = draining & (~offered | self.partials.ready)"
+    harmless = Bug(name="none", module="hdl.nme.reduce", old=same, new=same.replace("&", " &"))
+    assert reduce_is_sound(plant(harmless, "hdl.nme.reduce", "ReduceUnit", TINY.nme))
+    same = "step = draining & (~offered | self.results.ready)"
+    harmless = Bug(name="none", module="hdl.cae.product", old=same, new=same.replace("&", " &"))
+    assert product_is_sound(plant(harmless, "hdl.cae.product", "ProductUnit", TINY.cae))
+
+
+def test_a_bug_must_still_fit_the_source():
+    gone = Bug(name="gone", module="hdl.nme.reduce", old="this text stands nowhere", new="")
+    with pytest.raises(ValueError, match="does not stand exactly once"):
+        plant(gone, "hdl.nme.reduce", "ReduceUnit", TINY.nme)
