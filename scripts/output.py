@@ -48,6 +48,8 @@ class Output:
         # A pipe has no width: tables keep theirs instead of being squeezed to 80 columns.
         width = None if sys.stdout.isatty() else 160
         self.console = Console(stderr=json_file == "-", width=width)
+        if json_file not in (None, "-"):
+            check_writable(Path(str(json_file)))  # now, not after minutes of work
 
     def write(self, **values: Any) -> None:
         """Write the results as JSON, if the user asked for them.
@@ -74,6 +76,26 @@ class Output:
             sys.stdout.write(text)
         else:
             write_whole(Path(self._json_file), text)
+
+
+def check_writable(path: Path) -> None:
+    """Make sure that a file can be written.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder is made where needed.
+
+    Raises
+    ------
+    OSError
+        It cannot; the message says why.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: the folder does not allow it")
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -137,6 +159,8 @@ def guarded(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]
             command(*args, **kwargs)
         except BenchError as error:
             _fail(str(error), CHECK_FAILED)
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except (ConfigError, GraphError, ToolchainError, BuildError, OSError) as error:
             _fail(str(error), WRONG_INPUT)
         except KeyboardInterrupt:

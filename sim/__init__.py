@@ -1,1 +1,1 @@
-"""Everything that is not hardware: configurations, graphs, programs, golden models, timing models, system model, reports."""
+"""All that is not hardware: configurations, graphs, programs, golden and timing models, system model, reports."""

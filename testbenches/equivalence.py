@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sim.program.layout import Layout
 from testbenches.bench import Backend, Bench, Sink, Source, run
 from testbenches.build import Design
+from testbenches.models.exchange import TAIL_CYCLES
 from testbenches.models.scoreboard import first_difference
 
 
@@ -114,12 +115,13 @@ def check(
     counters = {name: result.outputs[f"cycles_{name}"] for name in expected.counters}
     *_, rest = counters
     # The bench runs on for some cycles after the last status; in all of them the engine is idle.
-    after = sum(counters.values()) - (int(last[-1]) + 1 if len(last) else 0)
-    counters[rest] -= after
+    total = sum(counters.values())
+    counters[rest] -= TAIL_CYCLES
     difference = (
         _payload_difference(expected, result.payloads)
         or _cycle_difference(expected, accepted)
         or _counter_difference(expected, counters)
+        or _total_difference(total, int(last[-1]) + 1 + TAIL_CYCLES if len(last) else TAIL_CYCLES)
     )
     commands = expected.accepted["command"]
     return Simulation(
@@ -127,7 +129,7 @@ def check(
         cycles_rtl=int(last[-1] - accepted["command"][0]) + 1 if len(last) else 0,
         cycles_model=int(expected.accepted["status"][-1] - commands[0]) + 1 if len(commands) else 0,
         counters=counters,
-        cycles_simulated=sum(counters.values()) + after,
+        cycles_simulated=total,
         seconds_wall=result.seconds_wall,
     )
 
@@ -160,3 +162,7 @@ def _counter_difference(expected: Expectation, got: Mapping[str, int]) -> str | 
         if got[name] != cycles:
             return f"counter {name}: the model says {cycles}, the RTL counted {got[name]}"
     return None
+
+
+def _total_difference(counted: int, cycles: int) -> str | None:
+    return None if counted == cycles else f"the counters add up to {counted} of {cycles} cycles"

@@ -35,6 +35,8 @@ def verilog(
         output.console.print(table)
         output.write(designs={name: entry.summary for name, entry in DESIGNS.items()})
         return
+    if everything and design:
+        raise typer.BadParameter(f"--all writes all designs; leave out {design!r}, or --all")
     if not everything and design not in DESIGNS:
         near = difflib.get_close_matches(design or "", DESIGNS, n=1, cutoff=0.4)
         hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -2,7 +2,7 @@
 
 from sim.config.base import Config, ConfigError
 from sim.config.cae import CaeConfig
-from sim.config.dram import DramConfig, DramCurrents, DramEnergy, DramTiming
+from sim.config.dram import DramConfig, DramCurrents, DramEnergy, DramGates, DramTiming
 from sim.config.load import load_config, preset_names
 from sim.config.nme import Element, NmeConfig
 from sim.config.system import ComputeEnergy, PartitionConfig, SystemConfig
@@ -15,6 +15,7 @@ __all__ = [
     "DramConfig",
     "DramCurrents",
     "DramEnergy",
+    "DramGates",
     "DramTiming",
     "Element",
     "NmeConfig",

@@ -1,8 +1,43 @@
 """Configuration of the DRAM behind the Near-Memory Engines."""
 
+from typing import NamedTuple
+
 from pydantic import Field
 
 from sim.config.base import Config
+
+
+class DramGates(NamedTuple):
+    """Fewest cycles from one command to another: what the scheduler waits for. Source: JESD79-4.
+
+    ``_s`` is for another bank group of the same rank, ``_l`` for the same bank group, ``_other`` for another rank.
+    """
+
+    activate_to_column: int
+    activate_to_precharge: int
+    activate_to_activate: int
+    activate_to_activate_s: int
+    activate_to_activate_l: int
+    four_activates: int
+    precharge_to_activate: int
+    read_to_precharge: int
+    write_to_precharge: int
+    read_to_read_s: int
+    read_to_read_l: int
+    read_to_read_other: int
+    read_to_write: int
+    read_to_write_other: int
+    write_to_write_s: int
+    write_to_write_l: int
+    write_to_write_other: int
+    write_to_read_s: int
+    write_to_read_l: int
+    write_to_read_other: int
+    refresh_to_activate: int
+    refresh_interval: int
+    read_to_data: int
+    write_to_data: int
+    burst: int
 
 
 class DramTiming(Config):
@@ -115,6 +150,10 @@ class DramConfig(Config):
     """Beats of one burst."""
     queue_depth: int = Field(ge=1)
     """Requests queued per bank."""
+    window_requests: int = Field(ge=1, le=64)
+    """Requests that the scheduler chooses from."""
+    postponed_refreshes: int = Field(ge=0, le=7)
+    """Refreshes of a busy rank that are put off, to be made up together with the next; DDR4 allows 8 in all."""
     rank_bandwidth_bytes_per_s: float = Field(gt=0)
     """Bandwidth of one rank as the coarse model takes it."""
     channel_bandwidth_bytes_per_s: float = Field(gt=0)
@@ -125,6 +164,38 @@ class DramConfig(Config):
     """Supply currents."""
     energy: DramEnergy
     """Event energies."""
+
+    @property
+    def gates(self) -> DramGates:
+        """Fewest cycles between commands."""
+        t, burst = self.timing, self.burst_length // 2
+        return DramGates(
+            activate_to_column=t.trcd,
+            activate_to_precharge=t.tras,
+            activate_to_activate=t.tras + t.trp,
+            activate_to_activate_s=t.trrd_s,
+            activate_to_activate_l=t.trrd_l,
+            four_activates=t.tfaw,
+            precharge_to_activate=t.trp,
+            read_to_precharge=t.trtp,
+            write_to_precharge=t.cwl + burst + t.twr,
+            read_to_read_s=t.tccd_s,
+            read_to_read_l=t.tccd_l,
+            read_to_read_other=burst + t.trtrs,
+            read_to_write=max(1, t.cl + burst + 2 - t.cwl),
+            read_to_write_other=max(1, t.cl + burst + max(2, t.trtrs) - t.cwl),
+            write_to_write_s=t.tccd_s,
+            write_to_write_l=t.tccd_l,
+            write_to_write_other=burst + t.trtrs,
+            write_to_read_s=t.cwl + burst + t.twtr_s,
+            write_to_read_l=t.cwl + burst + t.twtr_l,
+            write_to_read_other=max(1, t.cwl + burst + t.trtrs - t.cl),
+            refresh_to_activate=t.trfc,
+            refresh_interval=t.trefi,
+            read_to_data=t.cl + burst,
+            write_to_data=t.cwl + burst,
+            burst=burst,
+        )
 
     @property
     def dimms(self) -> int:

@@ -9,6 +9,7 @@ from sim.config import CaeConfig
 from sim.golden.numbers import add32, bf16_to_fp32, canonical, mul32
 from sim.jit import njit
 from sim.program.commands import MATRIX_COMMAND, MATRIX_STATUS, MatrixCode, MatrixOpcode, result_beat, vector_beat
+from sim.program.layout import check_length
 from sim.program.matrix_trace import MatrixTrace
 
 
@@ -99,15 +100,24 @@ def product_streams(trace: MatrixTrace, config: CaeConfig) -> ProductResult:
     -------
     ProductResult
         Streams out.
+
+    Raises
+    ------
+    ValueError
+        The other streams are shorter or longer than the commands ask for.
     """
     commands = MATRIX_COMMAND.decode(trace.commands)
     code = check_commands(commands, config)
+    taken = code == MatrixCode.OK
+    rows, depth = (commands[name][taken].astype(np.int64) for name in ("rows", "depth"))
+    check_length("weights", int(depth.sum()), len(trace.weights))
+    check_length("activations", int((-(-depth // config.rows) * rows).sum()), len(trace.activations))
     w = vector_beat(config.columns, 16).decode(trace.weights)["data"].astype(np.uint16)
     x = vector_beat(config.rows, 16).decode(trace.activations)["data"].astype(np.uint16)
     layout = result_beat(config.columns)
     results = [np.zeros((0, layout.bytes), np.uint8)]
     next_w, next_x = 0, 0
-    for command in np.flatnonzero(code == MatrixCode.OK):
+    for command in np.flatnonzero(taken):
         n_rows, n_columns, depth = (int(commands[name][command]) for name in ("rows", "columns", "depth"))
         n_blocks = -(-depth // config.rows)
         block = x[next_x : next_x + n_blocks * n_rows].reshape(n_blocks, n_rows, config.rows)

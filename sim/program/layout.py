@@ -159,3 +159,22 @@ class Layout:
                 mask = np.uint64((1 << field.bits) - 1)
                 out[field.name] = (words[:, offset // 64] >> np.uint64(offset % 64)) & mask
         return out
+
+
+def check_length(stream: str, needed: int, given: int) -> None:
+    """Refuse a trace whose streams do not fit its commands.
+
+    Parameters
+    ----------
+    stream : str
+        Name of the stream.
+    needed, given : int
+        Beats that the commands ask for, and beats that there are.
+
+    Raises
+    ------
+    ValueError
+        They differ.
+    """
+    if needed != given:
+        raise ValueError(f"{stream}: the commands take {needed} beats, but the trace holds {given}")

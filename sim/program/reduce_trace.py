@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sim.config import NmeConfig
 from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND, ReduceCode, ReduceOpcode
+from sim.program.layout import check_length
 from sim.program.partition import Shards
 
 
@@ -75,6 +76,11 @@ def decode_work(trace: ReduceTrace, config: NmeConfig) -> Work:
     -------
     Work
         The arrays.
+
+    Raises
+    ------
+    ValueError
+        The other streams are shorter or longer than the commands ask for.
     """
     commands, records = REDUCE_COMMAND.decode(trace.commands), EDGE_RECORD.decode(trace.edges)
     opcode, beats, destinations, sources, edges = (
@@ -97,6 +103,9 @@ def decode_work(trace: ReduceTrace, config: NmeConfig) -> Work:
         ],
         ReduceCode.OK,
     ).astype(np.int64)
+    taken = code == ReduceCode.OK
+    check_length("edges", int(edges[taken].sum()), len(trace.edges))
+    check_length("vectors", int((sources * beats)[taken].sum()), len(trace.vectors))
     return Work(
         opcode,
         beats,

@@ -21,7 +21,7 @@ UNITS: dict[str, tuple[str, Kind]] = {
 """Units by short name: what they are, and what their time rests on: cycle-exact models, or bandwidths and passes."""
 
 ASSUMPTIONS = (
-    "vectors arrive at the engines at the DIMM's bandwidth of the configuration; row misses and refresh are not modelled",
+    "vectors arrive at the bandwidth of the DIMM in the configuration; row misses and refresh are not modelled",
     "edge records and commands cost no bandwidth; weights of the model stay on chip",
     "units of one phase overlap fully; phases do not overlap each other",
     "array and vector units of one phase take turns",

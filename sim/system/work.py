@@ -178,6 +178,8 @@ def _vector_work(item: Vector, on_chip: set[str], config: SystemConfig) -> Work:
     in_memory = item.operation != "adam"
     written = _tensor_bytes(item.elements, config) if in_memory else 0
     read = written if item.source not in on_chip else 0
+    if item.operation == "relu_gradient":
+        read += written  # the activation's sign, from the forward pass
     return Work(
         vector_cycles=beats_of(item.elements, config.cae.vector_lanes) * PASSES[item.operation],
         channel_bytes=read + written,

@@ -11,7 +11,7 @@ from sim.golden.product import check_commands
 from sim.jit import njit
 from sim.program.commands import MATRIX_COMMAND
 from sim.program.counters import MATRIX_COUNTERS
-from sim.timing.stalls import never_stalled
+from sim.timing.stalls import check_patterns, never_stalled
 from sim.timing.streams import hand_over, next_free
 
 BUSY, WAIT_WEIGHTS, WAIT_ACTIVATIONS, WAIT_ACCUMULATOR, FLUSH, DRAIN, WAIT_RESULTS, WAIT_STATUS, IDLE = range(
@@ -28,6 +28,9 @@ class ProductStalls:
     activations: NDArray[np.bool_] = field(default_factory=never_stalled)
     results: NDArray[np.bool_] = field(default_factory=never_stalled)
     status: NDArray[np.bool_] = field(default_factory=never_stalled)
+
+    def __post_init__(self) -> None:
+        check_patterns(self)
 
 
 @dataclass(frozen=True, kw_only=True)

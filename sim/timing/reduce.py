@@ -15,7 +15,7 @@ from sim.jit import njit
 from sim.program.counters import REDUCE_COUNTERS
 from sim.program.partition import Shards
 from sim.program.reduce_trace import ReduceTrace, Work, decode_work, shard_work
-from sim.timing.stalls import never_stalled
+from sim.timing.stalls import check_patterns, never_stalled
 from sim.timing.streams import hand_over, next_free
 
 BUSY, WAIT_EDGE, WAIT_VECTOR, WAIT_HAZARD, FLUSH, DRAIN, WAIT_PARTIALS, WAIT_STATUS, IDLE = range(len(REDUCE_COUNTERS))
@@ -30,6 +30,9 @@ class ReduceStalls:
     edges: NDArray[np.bool_] = field(default_factory=never_stalled)
     partials: NDArray[np.bool_] = field(default_factory=never_stalled)
     status: NDArray[np.bool_] = field(default_factory=never_stalled)
+
+    def __post_init__(self) -> None:
+        check_patterns(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +126,18 @@ def shard_cycles(
     -------
     ndarray of int64, shape [n]
         Cycles of each shard, from its command to its status, inclusive.
+
+    Raises
+    ------
+    ValueError
+        The shards or the vectors do not fit the engine.
     """
+    if not 1 <= beats <= config.max_beats:
+        raise ValueError(f"vectors of {beats} beats: the engine takes 1 to {config.max_beats}")
+    if shards.interval > config.interval:
+        raise ValueError(
+            f"shards of {shards.interval} destinations: the engine's output buffer holds {config.interval}"
+        )
     work = shard_work(shards, order, beats)
     timing = _timing(work, int(work.sources.sum()) * beats, config, stalls or ReduceStalls())
     return timing.status - timing.command + 1

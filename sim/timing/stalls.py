@@ -8,12 +8,16 @@ reset.
 * A stalled *sink* is not ready in that cycle.
 """
 
+from dataclasses import fields
 from fractions import Fraction
 from math import ceil
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 StallKind = Literal["none", "random", "bursty", "stop_and_go"]
 STALL_KINDS: tuple[StallKind, ...] = get_args(StallKind)
@@ -67,6 +71,25 @@ def never_stalled() -> NDArray[np.bool_]:
         False.
     """
     return np.zeros(1, np.bool_)
+
+
+def check_patterns(stalls: "DataclassInstance") -> None:
+    """Refuse patterns that would never let a beat through.
+
+    Parameters
+    ----------
+    stalls : dataclass
+        Each field of it is a pattern.
+
+    Raises
+    ------
+    ValueError
+        A pattern is empty, or stalls always; the message names it.
+    """
+    for stream in fields(stalls):
+        pattern = getattr(stalls, stream.name)
+        if not len(pattern) or pattern.all():
+            raise ValueError(f"the stall pattern of {stream.name} must be free in some cycle")
 
 
 def paced_pattern(period_cycles: float) -> NDArray[np.bool_]:

@@ -173,3 +173,21 @@ def test_every_field_says_what_it_is():
     for name, field in LEAVES:
         assert field.description, name
         assert field.annotation is not str or any(isinstance(mark, MinLen) for mark in field.metadata)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("nme.pes", 1, 64), ("nme.lanes_per_pe", 1, 64), ("nme.interval", 1, 4096), ("nme.max_beats", 1, 256),
+        ("nme.mul_latency", 0, 4), ("nme.add_latency", 0, 4),
+        ("cae.rows", 1, 256), ("cae.columns", 1, 256), ("cae.accumulator_rows", 1, 65535),
+        ("cae.mul_latency", 0, 4), ("cae.add_latency", 1, 4),
+        ("partition.duplicated_share", 0.0, 1.0), ("partition.window_shards", 1, 1 << 40),
+    ],
+)  # fmt: skip
+def test_ranges_that_the_rtl_and_its_formats_hold(name, low, high):
+    """The 16-bit fields of commands and the pipelines of the arithmetic set these limits; a test tells of a change."""
+    for value in (low, high):
+        assert value_at(TINY.replace(**{name: value}), name) == value
+    with pytest.raises(ConfigError, match=f"^{name} is "):
+        TINY.replace(**{name: low - 1})

@@ -102,7 +102,9 @@ def test_a_file_of_ones_own(tmp_path):
 
 
 def test_unknown_presets_name_the_nearest():
-    with pytest.raises(ConfigError, match=r"'gnear' is not known; did you mean 'gnnear'\? the presets are gnnear, tiny"):
+    with pytest.raises(
+        ConfigError, match=r"'gnear' is not known; did you mean 'gnnear'\? the presets are gnnear, tiny"
+    ):
         load_config("gnear")
     with pytest.raises(ConfigError, match="'zzzzzz' is not known; the presets are"):
         load_config("zzzzzz")
@@ -112,8 +114,8 @@ def test_broken_files_are_told_with_their_place(tmp_path):
     path = tmp_path / "own.toml"
     with pytest.raises(ConfigError, match=r"own\.toml: cannot be read: .*No such file"):
         load_config(path)
+    (tmp_path / "folder.toml").mkdir()
     with pytest.raises(ConfigError, match="cannot be read"):
-        (tmp_path / "folder.toml").mkdir()
         load_config(tmp_path / "folder.toml")
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="cannot be read"):

@@ -102,7 +102,7 @@ def test_arrays_are_read_only_and_other_names_refused():
 
 
 def test_row_normalized():
-    features = np.array([[1, 1, 2], [0, 0, 0], [0, 3, 0]], np.float32)
+    features = np.array([[1, 1, 2], [0, 0, 0], [0, 0.5, 0]], np.float32)
     found = row_normalized(features)
     assert found.dtype == np.float32
     assert found.tolist() == [[0.25, 0.25, 0.5], [0, 0, 0], [0, 1, 0]]

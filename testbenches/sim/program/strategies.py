@@ -25,7 +25,7 @@ def machine(channels=2, dimms_per_channel=2, block_vertices=2, duplicated_share=
 
 
 def csr(edges, n_nodes):
-    """Return (indptr, indices, weights, triples) of incoming edges; every weight differs, so edges can be told apart."""
+    """Return (indptr, indices, weights, triples) of incoming edges; every edge has a weight of its own."""
     rows = [[] for _ in range(n_nodes)]
     for source, destination in edges:
         rows[destination].append(source)

@@ -82,6 +82,6 @@ def test_numbers_that_software_relies_on():
 
 def test_idle_is_the_rest_of_the_counters():
     for counters in (REDUCE_COUNTERS, MATRIX_COUNTERS):
-        assert list(counters)[0] == "busy"
+        assert next(iter(counters)) == "busy"
         assert list(counters)[-1] == "idle"
         assert all(counters.values())

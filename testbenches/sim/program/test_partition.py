@@ -147,9 +147,7 @@ def test_vertex_ids_beyond_32_bits_do_not_overflow_the_keys():
     edges_from = np.array([0, 1023, n_nodes - 1], np.int64)
     indptr = np.zeros(n_nodes + 1, np.int64)
     indptr[1:] = 3
-    shards = shard_graph(
-        indptr, edges_from, np.ones(3, np.float32), interval=4096, dram=dram, partition=partition
-    )
+    shards = shard_graph(indptr, edges_from, np.ones(3, np.float32), interval=4096, dram=dram, partition=partition)
     assert shards.sources.tolist() == [0, 1023, n_nodes - 1]
     assert shards.dimm.tolist() == [0, 1023]
 

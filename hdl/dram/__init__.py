@@ -1,0 +1,1 @@
+"""RTL of the DRAM command scheduler."""

@@ -1,0 +1,134 @@
+"""The structure of the code: who may import whom, and where each file's test is."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("hdl", "sim", "scripts", "testbenches")
+FILES = sorted(path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+LAYERS = ("config", "graph", "program", "golden", "timing", "system", "report")
+"""Parts of `sim`: each may import itself, those before it, and `sim.jit`."""
+
+TESTED_THROUGH = {
+    "hdl/counters.py": "testbenches/nme/test_reduce.py and cae/test_product.py: counters equal those of the models",
+    "hdl/delay.py": "testbenches/cae/test_product.py: every skew of the array is one",
+    "hdl/designs.py": "testbenches/test_verilog.py: every design",
+    "hdl/generate.py": "testbenches/test_verilog.py",
+    "hdl/layout.py": "testbenches/sim/program/test_commands.py, beside the field tables",
+    "hdl/shared.py": "testbenches/test_verilog.py and every bench of the array",
+    "hdl/dram/gates.py": "testbenches/dram/test_scheduler.py, bugs included",
+    "hdl/dram/refresh.py": "testbenches/dram/test_scheduler.py, bugs included",
+    "hdl/dram/window.py": "testbenches/dram/test_scheduler.py, bugs included",
+    "hdl/nme/accumulator.py": "testbenches/nme/test_reduce.py; its bugs in testbenches/test_planted_bugs.py",
+    "hdl/nme/vector_buffer.py": "testbenches/nme/test_reduce.py; its bugs in testbenches/test_planted_bugs.py",
+    "hdl/cae/array.py": "testbenches/cae/test_product.py; its bugs in testbenches/test_planted_bugs.py",
+    "hdl/cae/pe.py": "testbenches/cae/test_product.py; its bugs in testbenches/test_planted_bugs.py",
+    "sim/program/memory.py": "testbenches/models/test_dram.py and dram/test_scheduler.py: only field tables",
+    "sim/jit.py": "every kernel; its cache by testbenches/test_build.py",
+    "sim/config/cae.py": "testbenches/sim/config/test_base.py: every field; test_load.py: derived sizes",
+    "sim/config/dram.py": "testbenches/sim/config/test_base.py: every field; test_load.py: derived sizes",
+    "sim/config/nme.py": "testbenches/sim/config/test_base.py: every field; test_load.py: derived sizes",
+    "sim/config/system.py": "testbenches/sim/config/test_base.py: every field; testbenches/sim/system/test_energy.py",
+    "sim/program/items.py": "testbenches/sim/program/test_gcn.py: plain records",
+    "sim/golden/numbers.py": "testbenches/arith/test_numbers.py, beside the RTL that must equal it",
+    "scripts/options.py": "testbenches/scripts/commands",
+    "scripts/simulation.py": "testbenches/scripts/commands/test_simulate.py",
+}
+"""Files without a test file of their own, and where their tests are."""
+
+
+def modules_imported(source, name="<text>"):
+    """List every imported module; ``from sim import graph`` gives ``sim.graph``."""
+    found = []
+    for node in ast.walk(ast.parse(source, name)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}:{node.lineno}: a relative import"
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            found += inside if node.module in FOLDERS else [node.module]
+    return found
+
+
+def is_within(module, packages):
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def may_import(path):
+    """Return the packages of this project that a file may import."""
+    match path.parts:
+        case ("testbenches", *_):
+            return FOLDERS
+        case ("scripts", *_):
+            return FOLDERS
+        case ("hdl", *_):
+            return ("hdl", "sim.config", "sim.program")
+        case ("sim", part, *_) if part in LAYERS:
+            return ("sim.jit", *(f"sim.{layer}" for layer in LAYERS[: LAYERS.index(part) + 1]))
+    return ()  # sim/jit.py and sim/__init__.py stand below all
+
+
+def violations(path, source):
+    """List the imports that break the rules."""
+    allowed = may_import(path)
+    found = []
+    for module in modules_imported(source, str(path)):
+        if module.split(".")[0] in FOLDERS and not is_within(module, allowed):
+            found.append(module)
+        if path.parts[0] == "sim" and is_within(module, ("amaranth", "cocotb", "cocotb_tools")):
+            found.append(module)
+        if path.parts[0] == "scripts" and is_within(module, ("numpy", "scipy", "numba")):
+            found.append(module)  # the command line computes nothing
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_imports(path):
+    assert violations(path, (ROOT / path).read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "found"),
+    [
+        ("sim/timing/x.py", "import hdl.nme.reduce", "hdl.nme.reduce"),
+        ("sim/timing/x.py", "def f():\n    from testbenches import bench", "testbenches.bench"),
+        ("sim/golden/x.py", "from sim.timing.reduce import reduce_timing", "sim.timing.reduce"),
+        ("sim/golden/x.py", "from sim import timing", "sim.timing"),
+        ("sim/config/x.py", "from sim.graph import Graph", "sim.graph"),
+        ("sim/program/x.py", "from amaranth.lib import data", "amaranth.lib"),
+        ("sim/jit.py", "from sim.config import Config", "sim.config"),
+        ("hdl/nme/x.py", "from sim.golden import reduce", "sim.golden"),
+        ("hdl/nme/x.py", "import sim", "sim"),
+        ("hdl/nme/x.py", "from testbenches.bench import run", "testbenches.bench"),
+        ("scripts/commands/x.py", "import numpy as np", "numpy"),
+    ],
+)
+def test_forbidden_imports_are_found(path, source, found):
+    assert found in violations(Path(path), source)
+
+
+def mirrored(path):
+    """Return where the tests of a file stand."""
+    parts = path.parts[1:] if path.parts[0] == "hdl" else path.parts
+    return Path("testbenches", *parts[:-1], f"test_{path.name}")
+
+
+def has_code(path):
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    return any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body)
+
+
+def test_every_file_with_code_has_its_test_in_the_mirrored_place():
+    sources = [path for path in FILES if path.parts[0] != "testbenches" and has_code(path)]
+    assert len(sources) > 50
+    untested = [str(path) for path in sources if not (ROOT / mirrored(path)).is_file()]
+    assert [path for path in untested if path not in TESTED_THROUGH] == []
+    assert sorted(TESTED_THROUGH) == sorted(untested), "an entry of TESTED_THROUGH is no longer needed"
+
+
+def test_every_folder_is_a_package():
+    folders = {path.parent for path in FILES}
+    assert [str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file()] == []
