@@ -135,9 +135,7 @@ def shard_cycles(
     if not 1 <= beats <= config.max_beats:
         raise ValueError(f"vectors of {beats} beats: the engine takes 1 to {config.max_beats}")
     if shards.interval > config.interval:
-        raise ValueError(
-            f"shards of {shards.interval} destinations: the engine's output buffer holds {config.interval}"
-        )
+        raise ValueError(f"shards of {shards.interval} destinations: the output buffer holds {config.interval}")
     work = shard_work(shards, order, beats)
     timing = _timing(work, int(work.sources.sum()) * beats, config, stalls or ReduceStalls())
     return timing.status - timing.command + 1
