@@ -108,18 +108,20 @@ class DramCurrents(Config):
     """Self-refresh."""
 
 
-class DramEnergy(Config):
-    """Energy of counted DRAM events, per rank."""
+class DramEnergy(NamedTuple):
+    """Energy of what one rank does: counted events in pJ, standing power in mW."""
 
-    read_pj: float = Field(ge=0)
-    """Per read of one burst."""
-    activate_pj: float = Field(ge=0)
-    """Per activate with its precharge."""
-    refresh_pj: float = Field(ge=0)
-    """Per refresh command."""
-    active_standby_mw: float = Field(ge=0)
+    read_pj: float
+    """One read of a burst, above active standby."""
+    write_pj: float
+    """One write of a burst, above active standby."""
+    activate_pj: float
+    """One activate with its precharge, above standby."""
+    refresh_pj: float
+    """One refresh command, above active standby."""
+    active_standby_mw: float
     """Standby with a row open."""
-    precharge_standby_mw: float = Field(ge=0)
+    precharge_standby_mw: float
     """Standby with all banks closed."""
 
 
@@ -162,8 +164,6 @@ class DramConfig(Config):
     """Timing parameters."""
     currents: DramCurrents
     """Supply currents."""
-    energy: DramEnergy
-    """Event energies."""
 
     @property
     def gates(self) -> DramGates:
@@ -195,6 +195,22 @@ class DramConfig(Config):
             read_to_data=t.cl + burst,
             write_to_data=t.cwl + burst,
             burst=burst,
+        )
+
+    @property
+    def energy(self) -> DramEnergy:
+        """Energies of one rank. Source: Micron's power calculation (TN-40-07), as in DRAMsim3."""
+        t, i, burst = self.timing, self.currents, self.burst_length / 2
+        devices = self.bus_width_bits // self.device_width_bits
+        pj_per_ma_cycle = i.vdd_v * t.tck_ns * devices
+        row_cycle = i.idd0_ma * (t.tras + t.trp) - i.idd3n_ma * t.tras - i.idd2n_ma * t.trp
+        return DramEnergy(
+            read_pj=pj_per_ma_cycle * (i.idd4r_ma - i.idd3n_ma) * burst,
+            write_pj=pj_per_ma_cycle * (i.idd4w_ma - i.idd3n_ma) * burst,
+            activate_pj=pj_per_ma_cycle * row_cycle,
+            refresh_pj=pj_per_ma_cycle * (i.idd5ab_ma - i.idd3n_ma) * t.trfc,
+            active_standby_mw=i.vdd_v * i.idd3n_ma * devices,
+            precharge_standby_mw=i.vdd_v * i.idd2n_ma * devices,
         )
 
     @property

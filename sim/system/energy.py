@@ -18,14 +18,16 @@ def event_energies_pj(config: SystemConfig) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Energy in pJ by event: DRAM burst and activate of one rank, arithmetic of one lane, one byte over a channel.
+        Energy in pJ by event: DRAM burst read or written, and activate, of one rank; arithmetic of one lane; one byte
+        over a channel.
     """
     energy = config.energy
     add = energy.at_node(energy.fp32_add_pj)
     bf16_multiply = energy.at_node(energy.bf16_multiply_pj)
     fp32_multiply = energy.at_node(energy.fp32_multiply_pj)
     return {
-        "dram_burst": config.dram.energy.read_pj,
+        "dram_read": config.dram.energy.read_pj,
+        "dram_write": config.dram.energy.write_pj,
         "dram_activate": config.dram.energy.activate_pj,
         "nme_multiply": bf16_multiply if config.nme.element == "bf16" else fp32_multiply,
         "nme_add": add,

@@ -27,7 +27,7 @@ ASSUMPTIONS = (
     "array and vector units of one phase take turns",
     "the gradient products run at the cycles of X W of the same sizes: their operands come transposed at full rate",
     "vector operations take a fixed number of passes; tensors are spread evenly over the channels",
-    "DRAM energy: all ranks in active standby, writes as dear as reads, one activate for each vector load and rank",
+    "DRAM energy: all ranks in active standby, one activate for each vector load and rank",
 )
 """What every estimate rests on."""
 

@@ -90,7 +90,7 @@ def _reduce_work(item: Reduce, config: SystemConfig) -> Work:
         nme_cycles=sum(cycles_of_width[width] for width in widths),
         events={
             "dram_activate": n_loads * dram.ranks_per_dimm * len(widths),
-            "dram_burst": n_loads * dram.ranks_per_dimm * sum(-(-size // dram.burst_bytes) for size in rank_bytes),
+            "dram_read": n_loads * dram.ranks_per_dimm * sum(-(-size // dram.burst_bytes) for size in rank_bytes),
             "nme_multiply": n_edges * item.features,
             "nme_add": n_edges * item.features,
         },
@@ -137,7 +137,7 @@ def _merge_work(item: Merge, config: SystemConfig) -> Work:
         events={
             "vector_add": n_vectors * item.features,
             "channel_byte": n_vectors * read + stored_bytes * dram.channels,
-            **_moved(stored_bytes, config),
+            **_moved(0, stored_bytes, config),
         },
     )
 
@@ -162,7 +162,7 @@ def _product_work(item: Product, on_chip: set[str], config: SystemConfig) -> Wor
             "array_multiply": multiply_adds,
             "array_add": multiply_adds,
             "channel_byte": (read + written) * config.dram.channels,
-            **_moved(read + written, config),
+            **_moved(read, written, config),
         },
     )
 
@@ -186,7 +186,7 @@ def _vector_work(item: Vector, on_chip: set[str], config: SystemConfig) -> Work:
         events={
             "vector_add": item.elements * PASSES[item.operation],
             "channel_byte": (read + written) * config.dram.channels,
-            **_moved(read + written, config),
+            **_moved(read, written, config),
         },
     )
 
@@ -202,8 +202,9 @@ def _tensor_bytes(elements: int, config: SystemConfig) -> int:
     return -(-elements * config.nme.element_bytes // config.dram.channels)
 
 
-def _moved(channel_bytes: int, config: SystemConfig) -> dict[str, int]:
-    """DRAM events of a sequential transfer of so many bytes over every channel: whole rows, one activate each."""
+def _moved(read_bytes: int, written_bytes: int, config: SystemConfig) -> dict[str, int]:
+    """DRAM events of sequential transfers of so many bytes over every channel: whole rows, one activate each."""
     dram = config.dram
-    bursts = -(-channel_bytes // dram.burst_bytes) * dram.channels
-    return {"dram_burst": bursts, "dram_activate": -(-bursts * dram.burst_length // dram.columns)}
+    reads, writes = (-(-size // dram.burst_bytes) * dram.channels for size in (read_bytes, written_bytes))
+    rows = sum(-(-bursts * dram.burst_length // dram.columns) for bursts in (reads, writes))
+    return {"dram_read": reads, "dram_write": writes, "dram_activate": rows}

@@ -1,7 +1,9 @@
 """Shipped presets and files of one's own."""
 
+import os
 import re
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -34,8 +36,6 @@ GNNEAR = {
     "dram.currents.idd3n_ma": 43, "dram.currents.idd4w_ma": 123, "dram.currents.idd4r_ma": 135,
     "dram.currents.idd5ab_ma": 250, "dram.currents.idd6x_ma": 30,
     "dram.rank_bandwidth_bytes_per_s": 16e9, "dram.channel_bandwidth_bytes_per_s": 16e9,
-    "dram.energy.read_pj": 2_930, "dram.energy.activate_pj": 3_340, "dram.energy.refresh_pj": 693_000,
-    "dram.energy.active_standby_mw": 413, "dram.energy.precharge_standby_mw": 326,
     "nme.pes": 16, "nme.lanes_per_pe": 8, "nme.clock_hz": 500_000_000, "nme.interval": 128, "nme.element": "fp32",
     "cae.rows": 128, "cae.columns": 128, "cae.vector_units": 16, "cae.lanes_per_vector_unit": 32,
     "cae.clock_hz": 700_000_000,
@@ -129,3 +129,30 @@ def test_broken_files_are_told_with_their_place(tmp_path):
     path.write_text(preset_text("tiny").replace('"bf16"', "16"), "utf-8")
     with pytest.raises(ConfigError, match=r"own\.toml: nme\.element is 16: .*'bf16' or 'fp32'"):
         load_config(path)
+
+
+def test_energies_of_a_rank_from_the_currents():
+    """GNNear's own DRAM runs, with their clock of 0.83 ns: 2.93 nJ, 3.34 nJ, 693 nJ, 413 mW, 326 mW."""
+    dram = load_config("gnnear").replace(**{"dram.timing.tck_ns": 0.83}).dram
+    energy = dram.energy
+    assert energy.read_pj == pytest.approx(2_932, rel=1e-3)
+    assert energy.write_pj == pytest.approx(2_932 * (123 - 43) / (135 - 43), rel=1e-3)
+    assert energy.activate_pj == pytest.approx(3_339, rel=1e-3)
+    assert energy.refresh_pj == pytest.approx(692_700, rel=1e-3)
+    assert energy.active_standby_mw == pytest.approx(412.8, rel=1e-3)
+    assert energy.precharge_standby_mw == pytest.approx(326.4, rel=1e-3)
+
+
+def test_energies_are_those_that_dramsim3_prints():
+    """Its event energies are mW times cycles under the name of pJ."""
+    folder = os.environ.get("NEARSAGE_ORACLES")
+    if not folder:
+        pytest.skip("set NEARSAGE_ORACLES to the folder with dram_commands/ to run this test")
+    text = (Path(folder) / "dram_commands" / "random_read_256.stats.txt").read_text()
+    lines = (line.partition("#")[0].split("=") for line in text.splitlines() if "=" in line)
+    printed = {name.strip(): float(value) for name, value in lines}
+    base = load_config("gnnear").dram
+    config = base.replace(timing=base.timing.replace(cl=17, trcd=17, trp=17, tck_ns=1.0).model_dump())
+    assert config.energy.read_pj * printed["num_read_cmds"] == pytest.approx(printed["read_energy"], rel=1e-3)
+    assert config.energy.activate_pj * printed["num_act_cmds"] == pytest.approx(printed["act_energy"], rel=1e-3)
+    assert config.energy.refresh_pj * printed["num_ref_cmds"] == pytest.approx(printed["ref_energy"], rel=1e-3)
