@@ -10,6 +10,7 @@ from hdl.arith.compare import Fp32Compare, Fp32MaxMin
 from hdl.arith.convert import Bf16ToFp32, Fp32ToBf16
 from hdl.arith.mul import Bf16Mul, Fp32Mul
 from hdl.cae.product import ProductUnit
+from hdl.dram.scheduler import DramScheduler
 from hdl.nme.reduce import ReduceUnit
 from sim.config import SystemConfig
 
@@ -58,6 +59,15 @@ DESIGNS: dict[str, DesignEntry] = {
             "row_to_sum": config.cae.pipeline_cycles,
             "same_row": config.cae.reuse_cycles,
             "last_row_to_first_result": config.cae.pipeline_cycles + 2,
+        },
+    ),
+    "dram": DesignEntry(
+        summary="DRAM command scheduler of one channel",
+        make=lambda config: DramScheduler(config.dram),
+        latency=lambda config: {
+            "request_to_command": 1,
+            "read_to_data": config.dram.gates.read_to_data,
+            "write_to_data": config.dram.gates.write_to_data,
         },
     ),
     "fp32_add": _arith("fp32 adder", Fp32Add, lambda config: config.nme.add_latency),

@@ -149,7 +149,7 @@ def test_python_prints_what_is_shown(page):
 
 def test_pages_have_examples():
     pages = {page for page, text in PAGES.items() if re.search(r"^ +>>> ", text, re.M)}
-    assert pages == {"docs/cae.md", "docs/contracts.md", "docs/estimate.md", "docs/nme.md"}
+    assert pages == {f"docs/{name}.md" for name in ("cae", "contracts", "dram", "estimate", "nme")}
 
 
 @pytest.mark.parametrize(("page", "engine"), [("docs/nme.md", "nme"), ("docs/cae.md", "cae")])

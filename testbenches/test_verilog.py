@@ -27,6 +27,7 @@ WAIVED = {
 IGNORED_INPUTS = {
     "rst": "pipelines without state that needs a reset",
     "command__payload": "reserved bits",
+    "requests__payload": "high bits of numbers that the channel has fewer of",
     "edges__payload": "reserved bits; the weight's high half where elements are bf16",
 }
 """Inputs of which some bits may go unread, and why."""
@@ -47,6 +48,7 @@ for command in (
 SIZES = {
     "nme.pes": 1, "nme.lanes_per_pe": 2, "nme.interval": 5, "nme.max_beats": 3,
     "cae.rows": 2, "cae.columns": 3, "cae.accumulator_rows": 6,
+    "dram.ranks_per_dimm": 2, "dram.bank_groups": 2, "dram.banks_per_group": 1, "dram.window_requests": 3,
 }  # fmt: skip
 
 

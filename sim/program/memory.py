@@ -43,7 +43,7 @@ DRAM_REQUEST = Layout(
 )
 """A request for successive bursts of one row."""
 
-DRAM_COMMAND = Layout("DramCommand", (Field(name="command", bits=3, meaning="`DramCommand`"), *_BANK))
+DRAM_COMMAND = Layout("CommandBus", (Field(name="command", bits=3, meaning="`DramCommand`"), *_BANK))
 """What stands on the command bus in one cycle; fields that a command does not use are 0.
 
 Reads and writes carry the row that the scheduler takes to be open: devices do not need it, checkers do.

@@ -1,4 +1,4 @@
-"""The page of binary layouts, made from `sim.program.commands`: its field tables, codes, and what is said of each.
+"""The page of binary layouts, made from the field tables and codes of `sim.program` and what is said of each there.
 
 Write the page with ``python -m sim.report.layouts > docs/layouts.md``.
 """
@@ -12,19 +12,20 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import pairwise
 
-from sim.program import commands
+from sim.program import commands, memory
 from sim.program.commands import result_beat, vector_beat
 from sim.program.layout import Field, Layout
 
 _HEAD = """\
 # Binary layouts
 
-Made by `python -m sim.report.layouts > docs/layouts.md` from `sim/program/commands.py`; not to be edited. The RTL's
-structs (`hdl/layout.py`) and numpy's encoder and decoder (`sim/program/layout.py`) come from the same field tables.
+Made by `python -m sim.report.layouts > docs/layouts.md` from `sim/program/commands.py` and `sim/program/memory.py`;
+not to be edited. The RTL's structs (`hdl/layout.py`) and numpy's encoder and decoder (`sim/program/layout.py`) come
+from the same field tables.
 
 Fields are packed from bit 0 up, little-endian, and a record is padded to whole bytes. Bit 0 of a record is bit 0 of the
 stream's `payload` port. Reserved bits are written as zero and ignored when read. Which stream carries which record is
-said in [nme.md](nme.md) and [cae.md](cae.md).
+said in [nme.md](nme.md), [cae.md](cae.md) and [dram.md](dram.md).
 """
 
 _BEATS = (
@@ -40,16 +41,17 @@ def layouts_markdown() -> str:
     Returns
     -------
     str
-        Markdown, in the order of `sim.program.commands`, with a line feed at its end.
+        Markdown, in the order of the modules, with a line feed at its end.
     """
     codes, records = [], []
-    for name, text in _described(ast.parse(inspect.getsource(commands)).body):
-        value = getattr(commands, name)
-        if isinstance(value, Layout):
-            described = _filled(f"`{name}`, {value.bits} bits, {value.bytes} bytes. {text}")
-            records.append(f"## {value.name}\n\n{described}\n\n{_field_table([value])}\n")
-        elif isinstance(value, type) and issubclass(value, IntEnum):
-            codes.append(f"## {name}\n\n{_filled(text)}\n\n{_code_list(value)}\n")
+    for module in (commands, memory):
+        for name, text in _described(ast.parse(inspect.getsource(module)).body):
+            value = getattr(module, name)
+            if isinstance(value, Layout):
+                described = _filled(f"`{name}`, {value.bits} bits, {value.bytes} bytes. {text}")
+                records.append(f"## {value.name}\n\n{described}\n\n{_field_table([value])}\n")
+            elif isinstance(value, type) and issubclass(value, IntEnum):
+                codes.append(f"## {name}\n\n{_filled(text)}\n\n{_code_list(value)}\n")
     beats = [f"## {title}\n\n{remark}\n\n{_field_table(layouts)}\n" for title, layouts, remark in _BEATS]
     return "\n".join([_HEAD, *records, *beats, *codes])
 
