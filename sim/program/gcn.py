@@ -1,5 +1,7 @@
 """Compiler of graph convolutional networks: ``h' = act(A h W)`` for each layer, with A the normalised adjacency."""
 
+import numpy as np
+
 from sim.config import SystemConfig
 from sim.graph import Adjacency
 from sim.program.items import AnyItem, Direction, Merge, Product, Program, Reduce, Vector
@@ -158,7 +160,10 @@ def compile_gcn_epoch(
     Program
         The epoch.
     """
-    shards, back = shard_adjacency(adjacency, config), shard_adjacency(transposed, config)
+    shards = shard_adjacency(adjacency, config)
+    fields = ("indptr", "indices", "weights")
+    symmetric = all(np.array_equal(getattr(adjacency, name), getattr(transposed, name)) for name in fields)
+    back = shards if symmetric else shard_adjacency(transposed, config)
     n, n_layers = shards.n_nodes, len(widths) - 1
     items: list[AnyItem] = []
     for layer in range(n_layers):

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.config import DramConfig, PartitionConfig
+from sim.graph import Adjacency
 from sim.jit import njit
 
 SCHEDULE_RANGES = 4
@@ -82,7 +83,7 @@ def duplicated_sources(
     return chosen
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Shards:
     """All shards of one Reduce, the edges of each grouped by source.
 
@@ -161,34 +162,70 @@ class Shards:
 
 
 @njit
-def _group_by_shard(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    home_of: NDArray[np.int64],
+def _shard_of(
+    u: int, v: int, home: NDArray[np.int64], duplicated: NDArray[np.bool_], sizes: tuple[int, int, int]
+) -> int:
+    """Return the number of an edge's shard, shards without edges counted: interval by interval, DIMM by DIMM."""
+    interval, dimms_per_channel, dimms = sizes
+    index = v // interval
+    dimm = home[u]
+    if duplicated[u]:
+        dimm = dimm // dimms_per_channel * dimms_per_channel + index % dimms_per_channel
+    return int(index * dimms + dimm)
+
+
+@njit
+def _count(
+    outgoing: tuple[NDArray[np.int64], NDArray[np.int64]],
+    home: NDArray[np.int64],
     duplicated: NDArray[np.bool_],
-    interval: int,
-    dimms_per_channel: int,
-    order: NDArray[np.int64],
-    edge_dimm: NDArray[np.int64],
-    row: NDArray[np.int64],
+    sizes: tuple[int, int, int],
+    edges: NDArray[np.int64],
+    loads: NDArray[np.int64],
 ) -> None:
-    """Order the edges of each interval by (DIMM, source, destination)."""
-    n_nodes = len(indptr) - 1
-    for first in range(0, n_nodes, interval):
-        last = min(first + interval, n_nodes)
-        low, high = indptr[first], indptr[last]
-        index = first // interval
-        key = np.empty(high - low, np.int64)
-        for v in range(first, last):
-            for e in range(indptr[v], indptr[v + 1]):
-                u = indices[e]
-                home = home_of[u]
-                if duplicated[u]:
-                    home = home // dimms_per_channel * dimms_per_channel + index % dimms_per_channel
-                edge_dimm[e] = home
-                row[e] = v
-                key[e - low] = home * n_nodes + u
-        order[low:high] = low + np.argsort(key, kind="mergesort")
+    """Count the edges and the sources of each shard."""
+    indptr, destinations = outgoing
+    last_source = np.full(len(edges), -1)
+    for u in range(len(indptr) - 1):
+        for e in range(indptr[u], indptr[u + 1]):
+            shard = _shard_of(u, destinations[e], home, duplicated, sizes)
+            edges[shard] += 1
+            if last_source[shard] != u:
+                last_source[shard] = u
+                loads[shard] += 1
+
+
+@njit
+def _fill(
+    outgoing: tuple[NDArray[np.int64], NDArray[np.int64]],
+    weights: NDArray[np.float32],
+    home: NDArray[np.int64],
+    duplicated: NDArray[np.bool_],
+    sizes: tuple[int, int, int],
+    next_edge: NDArray[np.int64],
+    next_load: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    edge_destination: NDArray[np.uint16],
+    edge_last: NDArray[np.bool_],
+    edge_weight: NDArray[np.float32],
+) -> None:
+    """Put each edge in its shard. Sources come in rising order, and so do the destinations of each."""
+    indptr, destinations = outgoing
+    last_source = np.full(len(next_edge), -1)
+    for u in range(len(indptr) - 1):
+        for e in range(indptr[u], indptr[u + 1]):
+            shard = _shard_of(u, destinations[e], home, duplicated, sizes)
+            place = next_edge[shard]
+            if last_source[shard] == u:
+                edge_last[place - 1] = False
+            else:
+                last_source[shard] = u
+                sources[next_load[shard]] = u
+                next_load[shard] += 1
+            edge_destination[place] = destinations[e] % sizes[0]
+            edge_weight[place] = weights[e]
+            edge_last[place] = True
+            next_edge[shard] += 1
 
 
 def shard_graph(
@@ -221,29 +258,43 @@ def shard_graph(
     """
     n_nodes, n_edges = len(indptr) - 1, len(indices)
     home = home_dimm(np.arange(n_nodes), dram, partition)
-    duplicated = duplicated_sources(np.bincount(indices, minlength=n_nodes), dram, partition)
-    order, edge_dimm, row = (np.empty(n_edges, np.int64) for _ in range(3))
-    _group_by_shard(indptr, indices, home, duplicated, interval, dram.dimms_per_channel, order, edge_dimm, row)
-    source, dimm, destination = indices[order], edge_dimm[order], row[order]
-    index = destination // interval
-    new_shard = np.ones(n_edges, np.bool_)
-    new_shard[1:] = (index[1:] != index[:-1]) | (dimm[1:] != dimm[:-1])
-    new_source = new_shard.copy()
-    new_source[1:] |= source[1:] != source[:-1]
-    shard_first = np.flatnonzero(new_shard)
-    source_first = np.flatnonzero(new_source)
-    last = np.ones(n_edges, np.bool_)
-    last[:-1] = new_source[1:]
+    # Taken by source, edges fall into their shards in the order wanted there: a counting sort in two passes.
+    outgoing = Adjacency(indptr=indptr, indices=indices, weights=weights).transposed()
+    duplicated = duplicated_sources(np.diff(outgoing.indptr), dram, partition)
+    edges_of = outgoing.indptr, outgoing.indices
+    sizes = interval, dram.dimms_per_channel, dram.dimms
+    n_all = -(-n_nodes // interval) * dram.dimms
+    edges, loads = np.zeros(n_all, np.int64), np.zeros(n_all, np.int64)
+    _count(edges_of, home, duplicated, sizes, edges, loads)
+    edge_start, source_start = (np.concatenate([[0], np.cumsum(count)]) for count in (edges, loads))
+    sources = np.zeros(source_start[-1], np.int64)
+    edge_destination, edge_last = np.zeros(n_edges, np.uint16), np.zeros(n_edges, np.bool_)
+    edge_weight = np.zeros(n_edges, np.float32)
+    _fill(
+        edges_of,
+        outgoing.weights,
+        home,
+        duplicated,
+        sizes,
+        edge_start[:-1].copy(),
+        source_start[:-1].copy(),
+        sources,
+        edge_destination,
+        edge_last,
+        edge_weight,
+    )
+    real = np.flatnonzero(edges)
+    interval_index = real // dram.dimms
     return Shards(
         interval=interval,
         n_nodes=n_nodes,
-        dimm=dimm[shard_first],
-        interval_index=index[shard_first],
-        slot=schedule_slots(-(-n_nodes // interval))[index[shard_first]],
-        source_start=np.append(np.searchsorted(source_first, shard_first), len(source_first)),
-        edge_start=np.append(shard_first, n_edges),
-        sources=source[source_first],
-        edge_destination=(destination % interval).astype(np.uint16),
-        edge_last=last,
-        edge_weight=weights[order],
+        dimm=real % dram.dimms,
+        interval_index=interval_index,
+        slot=schedule_slots(-(-n_nodes // interval))[interval_index],
+        source_start=np.append(source_start[real], source_start[-1]),
+        edge_start=np.append(edge_start[real], n_edges),
+        sources=sources,
+        edge_destination=edge_destination,
+        edge_last=edge_last,
+        edge_weight=edge_weight,
     )

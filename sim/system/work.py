@@ -1,10 +1,13 @@
 """What one work item asks of the units: cycles, bytes and counted events."""
 
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sim.config import SystemConfig
+from sim.jit import njit_in_place
 from sim.program.commands import MATRIX_COMMAND, MatrixOpcode
 from sim.program.items import AnyItem, Merge, Product, Reduce, Vector
 from sim.program.matrix_trace import product_tiles
@@ -71,23 +74,15 @@ def work_of(item: AnyItem, on_chip: set[str], config: SystemConfig) -> Work:
 
 def _reduce_work(item: Reduce, config: SystemConfig) -> Work:
     nme, dram, shards = config.nme, config.dram, item.shards
-    beat_bytes = nme.lanes * nme.element_bytes
-    period_cycles = max(1.0, beat_bytes * nme.clock_hz / dram.dimm_bandwidth_bytes_per_s)
-    stalls = ReduceStalls(vectors=paced_pattern(period_cycles))
-    rank = np.argsort(np.argsort(_slots(shards), kind="stable"), kind="stable")
     widths = [part.stop - part.start for part in feature_slices(item.features, nme)]
-    cycles_of_width = {}
+    known = _CYCLES.setdefault(shards, {})
     for width in set(widths):
-        durations = np.zeros((dram.dimms, shards.n_intervals), np.int64)
-        for dimm in range(dram.dimms):
-            order = shards.of_dimm(dimm)
-            cycles = shard_cycles(shards, order, beats_of(width, nme.lanes), nme, stalls)
-            durations[dimm, rank[shards.interval_index[order]]] = cycles
-        cycles_of_width[width] = window_cycles(durations, config.partition.window_shards)
+        if (width, config) not in known:
+            known[width, config] = _reduce_cycles(shards, width, config)
     n_loads, n_edges = len(shards.sources), len(shards.edge_weight)
     rank_bytes = [-(-width * nme.element_bytes // dram.ranks_per_dimm) for width in widths]
     return Work(
-        nme_cycles=sum(cycles_of_width[width] for width in widths),
+        nme_cycles=sum(known[width, config] for width in widths),
         events={
             "dram_activate": n_loads * dram.ranks_per_dimm * len(widths),
             "dram_read": n_loads * dram.ranks_per_dimm * sum(-(-size // dram.burst_bytes) for size in rank_bytes),
@@ -95,6 +90,25 @@ def _reduce_work(item: Reduce, config: SystemConfig) -> Work:
             "nme_add": n_edges * item.features,
         },
     )
+
+
+_CYCLES: WeakKeyDictionary[Shards, dict[tuple[int, SystemConfig], int]] = WeakKeyDictionary()
+"""Cycles of one Reduce by width and configuration: an epoch asks for the same ones more than once."""
+
+
+def _reduce_cycles(shards: Shards, width: int, config: SystemConfig) -> int:
+    """Work out when the last engine finishes, all running, for vectors of so many features."""
+    nme, dram = config.nme, config.dram
+    beat_bytes = nme.lanes * nme.element_bytes
+    period_cycles = max(1.0, beat_bytes * nme.clock_hz / dram.dimm_bandwidth_bytes_per_s)
+    stalls = ReduceStalls(vectors=paced_pattern(period_cycles))
+    rank = np.argsort(np.argsort(_slots(shards), kind="stable"), kind="stable")
+    durations = np.zeros((dram.dimms, shards.n_intervals), np.int64)
+    for dimm in range(dram.dimms):
+        order = shards.of_dimm(dimm)
+        cycles = shard_cycles(shards, order, beats_of(width, nme.lanes), nme, stalls)
+        durations[dimm, rank[shards.interval_index[order]]] = cycles
+    return window_cycles(durations, config.partition.window_shards)
 
 
 def _slots(shards: Shards) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -117,9 +131,26 @@ def partial_vectors(shards: Shards) -> np.ndarray[tuple[int], np.dtype[np.int64]
     ndarray of int64, shape [largest DIMM with a shard + 1]
         Vectors by DIMM.
     """
-    shard_of_edge = np.repeat(np.arange(len(shards)), np.diff(shards.edge_start))
-    pairs = np.unique(shard_of_edge * shards.interval + shards.edge_destination)
-    return np.bincount(shards.dimm[pairs // shards.interval])
+    counts = np.zeros(int(shards.dimm.max(initial=-1)) + 1, np.int64)
+    _count_destinations(
+        shards.edge_start, shards.edge_destination, shards.dimm, np.full(shards.interval, -1, np.int64), counts
+    )
+    return counts
+
+
+@njit_in_place
+def _count_destinations(
+    edge_start: NDArray[np.int64],
+    edge_destination: NDArray[np.uint16],
+    dimm: NDArray[np.int64],
+    last_shard: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    for shard in range(len(dimm)):
+        for e in range(edge_start[shard], edge_start[shard + 1]):
+            if last_shard[edge_destination[e]] != shard:
+                last_shard[edge_destination[e]] = shard
+                counts[dimm[shard]] += 1
 
 
 def _merge_work(item: Merge, config: SystemConfig) -> Work:

@@ -4,17 +4,17 @@ The kernel jumps from one command to the next: between commands nothing changes 
 arrival of requests, and refreshes that fall due.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.config import DramConfig, DramGates
-from sim.jit import njit
+from sim.jit import njit_in_place
 from sim.program.memory import DRAM_REQUEST, DramCommand
 from sim.timing.stalls import never_stalled
-from sim.timing.streams import next_free
+from sim.timing.streams import next_free, waits_of
 
 READ, WRITE = int(DramCommand.READ), int(DramCommand.WRITE)
 ACTIVATE, PRECHARGE = int(DramCommand.ACTIVATE), int(DramCommand.PRECHARGE)
@@ -22,32 +22,64 @@ PRECHARGE_ALL, REFRESH = int(DramCommand.PRECHARGE_ALL), int(DramCommand.REFRESH
 FAR = 1 << 60
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DramSchedule:
     """What a scheduler does with its requests; cycle 0 is the first clock edge after reset.
 
     Attributes
     ----------
+    requests : dict of str to ndarray
+        The requests, decoded.
     accepted : ndarray of int64, shape [n_requests]
         Cycle in which each request is taken.
     cycle : ndarray of int64, shape [n_commands]
         Cycle of each command, up to and with the last read or write.
-    command, rank, bank_group, bank, row, column : ndarray of int64, shape [n_commands]
-        The commands; fields that a command does not use are 0.
-    request, burst : ndarray of int64, shape [n_commands]
-        For reads and writes, the request and which of its bursts; -1 elsewhere.
+    command : ndarray of int8, shape [n_commands]
+        `DramCommand` of each.
+    served : ndarray of int64, shape [n_commands]
+        The request that each command serves; -1 for steps of a refresh.
+    burst : ndarray of int16, shape [n_commands]
+        For reads and writes, which of the request's bursts; 0 elsewhere.
+    refreshed : ndarray of int8, shape [n_commands]
+        For steps of a refresh, the rank; 0 elsewhere.
     """
 
+    requests: dict[str, NDArray[np.unsignedinteger]]
     accepted: NDArray[np.int64]
     cycle: NDArray[np.int64]
-    command: NDArray[np.int64]
-    rank: NDArray[np.int64]
-    bank_group: NDArray[np.int64]
-    bank: NDArray[np.int64]
-    row: NDArray[np.int64]
-    column: NDArray[np.int64]
-    request: NDArray[np.int64] = field(repr=False)
-    burst: NDArray[np.int64] = field(repr=False)
+    command: NDArray[np.int8]
+    served: NDArray[np.int64]
+    burst: NDArray[np.int16]
+    refreshed: NDArray[np.int8]
+
+    @property
+    def moves(self) -> NDArray[np.bool_]:
+        """Which commands are reads or writes."""
+        return np.isin(self.command, (READ, WRITE))
+
+    def bus(self, name: str) -> NDArray[np.int64]:
+        """Return a field of the command bus.
+
+        Parameters
+        ----------
+        name : {"rank", "bank_group", "bank", "row", "column"}
+            A field of `DRAM_COMMAND`.
+
+        Returns
+        -------
+        ndarray of int64, shape [n_commands]
+            Its value with each command, 0 where the command does not use it.
+        """
+        if not len(self.requests[name]):
+            return np.zeros(len(self.cycle), np.int64)
+        value = self.requests[name].astype(np.int64)[self.served]
+        if name == "rank":
+            return np.where(self.served < 0, self.refreshed, value)
+        if name == "row":
+            return np.where(self.moves | (self.command == ACTIVATE), value, 0)
+        if name == "column":
+            return np.where(self.moves, value + self.burst, 0)
+        return np.where(self.served < 0, 0, value)
 
     def count(self, command: DramCommand) -> int:
         """Return how many commands of a kind there are.
@@ -68,6 +100,27 @@ class DramSchedule:
     def cycles(self) -> int:
         """From the first cycle after reset to the last read or write command, inclusive."""
         return int(self.cycle[-1]) + 1 if len(self.cycle) else 0
+
+
+class Log(NamedTuple):
+    """Room for the commands, for the kernel; fields as of `DramSchedule`."""
+
+    cycle: NDArray[np.int64]
+    command: NDArray[np.int8]
+    served: NDArray[np.int64]
+    burst: NDArray[np.int16]
+    refreshed: NDArray[np.int8]
+
+    @classmethod
+    def of_length(cls, n: int) -> "Log":
+        """Make room for n commands."""
+        return cls(
+            cycle=np.zeros(n, np.int64),
+            command=np.zeros(n, np.int8),
+            served=np.zeros(n, np.int64),
+            burst=np.zeros(n, np.int16),
+            refreshed=np.zeros(n, np.int8),
+        )
 
 
 REQUEST_FIELDS = ("write", "rank", "bank_group", "bank", "row", "column", "bursts")
@@ -96,7 +149,7 @@ def schedule_requests(
     fields = DRAM_REQUEST.decode(requests)
     work = np.stack([fields[name].astype(np.int64) for name in REQUEST_FIELDS], axis=1)
     accepted = np.zeros(len(requests), np.int64)
-    pattern = never_stalled() if stalled is None else stalled
+    waits = waits_of(never_stalled() if stalled is None else stalled)
     shape = Shape(
         config.ranks_per_dimm,
         config.bank_groups,
@@ -107,13 +160,12 @@ def schedule_requests(
     # Each request needs at most a precharge and an activate, and so again after each refresh that comes between.
     room = int(work[:, REQUEST_BURSTS].sum()) + 4 * len(requests) + 64
     while True:
-        log = np.zeros((room, 9), np.int64)
-        log[:, 7:] = -1
-        used = _run(work, config.gates, shape, _reset(config), pattern, accepted, log)
+        log = Log.of_length(room)
+        used = _run(work, config.gates, shape, _reset(config), waits, accepted, log)
         if used <= room:
             break
         room = used
-    return DramSchedule(accepted, *(np.ascontiguousarray(column) for column in log[:used].T))
+    return DramSchedule(requests=fields, accepted=accepted, **{k: v[:used] for k, v in log._asdict().items()})
 
 
 class State(NamedTuple):
@@ -129,7 +181,7 @@ class State(NamedTuple):
     ranks : ndarray of int64, shape [ranks, 9]
         The last four activates and which of them is the oldest, refreshes owed, when the next falls due, whether the
         rank is being refreshed, and how many requests wait for it.
-    window : ndarray of int64, shape [window, 9]
+    window : ndarray of int64, shape [window, 8]
         Oldest first: the request, its bank and bank group, the bursts left, whether it is the oldest of its bank, which
         alone may be served, its row and whether it writes, the command it needs, and from which cycle on it can have
         it.
@@ -144,7 +196,7 @@ class State(NamedTuple):
 ROW, ACTIVATE_FROM, PRECHARGE_FROM, COLUMN_FROM, BANK_WAITING = range(5)
 GROUP_ACTIVATE_FROM, GROUP_READ_FROM, GROUP_WRITE_FROM = range(3)
 OLDEST_ACTIVATE, OWED, DUE, REFRESHING, RANK_WAITING = range(4, 9)
-ENTRY, BANK, GROUP, LEFT, HEAD, WANTED_ROW, IS_WRITE, KIND, READY_AT = range(9)
+ENTRY, BANK, GROUP, LEFT, HEAD, WANTED_ROW, IS_WRITE, KIND = range(8)
 
 
 class Shape(NamedTuple):
@@ -163,7 +215,7 @@ def _reset(config: DramConfig) -> State:
         banks=np.zeros((n_groups * config.banks_per_group, 5), np.int64),
         groups=np.zeros((n_groups, 3), np.int64),
         ranks=np.zeros((n_ranks, 9), np.int64),
-        window=np.zeros((config.window_requests, 9), np.int64),
+        window=np.zeros((config.window_requests, 8), np.int64),
     )
     state.banks[:, ROW] = -1
     state.ranks[:, :4] = -gates.four_activates
@@ -171,7 +223,7 @@ def _reset(config: DramConfig) -> State:
     return state
 
 
-@njit
+@njit_in_place
 def _refresh_step(s: State, gates: DramGates, shape: Shape, rank: int, t: int) -> tuple[int, int]:
     """Return the next refresh command of a rank and its earliest cycle; none (0) while it is not being refreshed."""
     while s.ranks[rank, DUE] <= t:
@@ -194,48 +246,41 @@ def _refresh_step(s: State, gates: DramGates, shape: Shape, rank: int, t: int) -
     return REFRESH, refresh_from
 
 
-@njit
-def _judge(s: State, four_activates: int, groups: int, n_window: int) -> int:
-    """Set what the oldest request of each bank needs next, and when; return the earliest cycle of all."""
+@njit_in_place
+def _next(s: State, four_activates: int, groups: int, n_window: int, t: int) -> tuple[int, int]:
+    """Return the request to serve next (-1 for none), and when.
+
+    The earliest; of these reads and writes before activates before precharges; of these the oldest. Only the oldest
+    request of each bank counts.
+    """
     banks, group_gates, ranks, window = s.banks, s.groups, s.ranks, s.window
-    earliest = FAR
+    best, least = -1, FAR
     for i in range(n_window):
         if window[i, HEAD] == 0:
             continue
         b, g = window[i, BANK], window[i, GROUP]
         rank = g // groups
         if ranks[rank, REFRESHING]:
-            at = FAR
-        elif banks[b, ROW] == window[i, WANTED_ROW]:
-            window[i, KIND] = READ
+            continue
+        if banks[b, ROW] == window[i, WANTED_ROW]:
+            kind, order = READ, 0
             bus = group_gates[g, GROUP_WRITE_FROM] if window[i, IS_WRITE] else group_gates[g, GROUP_READ_FROM]
             at = max(banks[b, COLUMN_FROM], bus)
         elif banks[b, ROW] < 0:
-            window[i, KIND] = ACTIVATE
+            kind, order = ACTIVATE, 1
             four = ranks[rank, ranks[rank, OLDEST_ACTIVATE]] + four_activates
             at = max(banks[b, ACTIVATE_FROM], group_gates[g, GROUP_ACTIVATE_FROM], four)
         else:
-            window[i, KIND] = PRECHARGE
+            kind, order = PRECHARGE, 2
             at = banks[b, PRECHARGE_FROM]
-        window[i, READY_AT] = at
-        earliest = min(earliest, at)
-    return earliest
+        key = 4 * max(at, t) + order
+        if key < least:
+            best, least = i, key
+            window[i, KIND] = kind
+    return best, least // 4 if best >= 0 else FAR
 
 
-@njit
-def _choose(s: State, n_window: int, t: int) -> int:
-    """Return the request to serve: the oldest that can read or write, else activate, else precharge; -1 for none."""
-    best = -1
-    for i in range(n_window):
-        if s.window[i, HEAD] and s.window[i, READY_AT] <= t:
-            if s.window[i, KIND] == READ:
-                return i
-            if best < 0 or (s.window[i, KIND] == ACTIVATE and s.window[best, KIND] == PRECHARGE):
-                best = i
-    return best
-
-
-@njit
+@njit_in_place
 def _column(s: State, gates: DramGates, shape: Shape, b: int, g: int, write: bool, t: int) -> None:
     """Read or write: hold back the bank's precharge, and reads and writes of all bank groups."""
     to_precharge = gates.write_to_precharge if write else gates.read_to_precharge
@@ -254,7 +299,7 @@ def _column(s: State, gates: DramGates, shape: Shape, b: int, g: int, write: boo
         s.groups[other, GROUP_WRITE_FROM] = max(s.groups[other, GROUP_WRITE_FROM], t + to_write)
 
 
-@njit
+@njit_in_place
 def _activate(s: State, gates: DramGates, shape: Shape, b: int, g: int, row: int, t: int) -> None:
     """Open a row."""
     s.banks[b, ROW] = row
@@ -269,7 +314,7 @@ def _activate(s: State, gates: DramGates, shape: Shape, b: int, g: int, row: int
     s.ranks[rank, OLDEST_ACTIVATE] = (s.ranks[rank, OLDEST_ACTIVATE] + 1) % 4
 
 
-@njit
+@njit_in_place
 def _refresh(s: State, gates: DramGates, shape: Shape, rank: int, command: int, t: int) -> None:
     """Close all banks of a rank, or refresh it."""
     n = shape.groups * shape.banks
@@ -284,7 +329,7 @@ def _refresh(s: State, gates: DramGates, shape: Shape, rank: int, command: int, 
         s.ranks[rank, REFRESHING] = s.ranks[rank, OWED] > 0
 
 
-@njit
+@njit_in_place
 def _remove(s: State, n_window: int, i: int, shape: Shape) -> None:
     """Take a finished request out of the window; the next of its bank, if there is one, may now be served."""
     b = s.window[i, BANK]
@@ -299,7 +344,7 @@ def _remove(s: State, n_window: int, i: int, shape: Shape) -> None:
             searching = False
 
 
-@njit
+@njit_in_place
 def _insert(s: State, n_window: int, request: int, work: NDArray[np.int64], shape: Shape) -> None:
     """Put a request at the end of the window."""
     g = work[request, REQUEST_RANK] * shape.groups + work[request, REQUEST_GROUP]
@@ -317,54 +362,61 @@ def _insert(s: State, n_window: int, request: int, work: NDArray[np.int64], shap
     s.ranks[work[request, REQUEST_RANK], RANK_WAITING] += 1
 
 
-@njit
-def _serve(
-    s: State, gates: DramGates, work: NDArray[np.int64], shape: Shape, i: int, t: int, line: NDArray[np.int64]
-) -> bool:
-    """Give the command that a request needs; return whether the request is finished."""
+@njit_in_place
+def _serve(s: State, gates: DramGates, work: NDArray[np.int64], shape: Shape, i: int, t: int) -> int:
+    """Give the command that a request needs; return it."""
     b, g, q = s.window[i, BANK], s.window[i, GROUP], s.window[i, ENTRY]
-    kind = s.window[i, KIND]
-    line[1], line[2], line[3], line[4] = kind, g // shape.groups, g % shape.groups, b % shape.banks
+    kind = int(s.window[i, KIND])
     if kind == ACTIVATE:
-        line[5] = work[q, REQUEST_ROW]
         _activate(s, gates, shape, b, g, work[q, REQUEST_ROW], t)
     elif kind == PRECHARGE:
         s.banks[b, ROW] = -1
         s.banks[b, ACTIVATE_FROM] = max(s.banks[b, ACTIVATE_FROM], t + gates.precharge_to_activate)
     else:
-        burst = work[q, REQUEST_BURSTS] - s.window[i, LEFT]
-        if work[q, REQUEST_WRITE]:
-            line[1] = WRITE
-        line[5] = work[q, REQUEST_ROW]
-        line[6], line[7], line[8] = work[q, REQUEST_COLUMN] + burst, q, burst
         _column(s, gates, shape, b, g, work[q, REQUEST_WRITE] != 0, t)
         s.window[i, LEFT] -= 1
-    return bool(s.window[i, LEFT] == 0)
+        if work[q, REQUEST_WRITE]:
+            kind = WRITE
+    return kind
 
 
-@njit
+@njit_in_place
+def _note(log: Log, place: int, t: int, command: int, served: int, detail: int) -> None:
+    """Write a command down, if there is room: with its burst, or with the rank that a refresh goes to."""
+    if place >= len(log.cycle):
+        return
+    log.cycle[place], log.command[place], log.served[place] = t, command, served
+    if served < 0:
+        log.refreshed[place] = detail
+    elif command in (READ, WRITE):
+        log.burst[place] = detail
+
+
+@njit_in_place
 def _run(
     work: NDArray[np.int64],
     gates: DramGates,
     shape: Shape,
     s: State,
-    stalled: NDArray[np.bool_],
+    waits: NDArray[np.int64],
     accepted: NDArray[np.int64],
-    log: NDArray[np.int64],
+    log: Log,
 ) -> int:
     n_window, n_taken, n_log, t = 0, 0, 0, 0
     n_requests = len(work)
-    offer = next_free(stalled, 0)
+    offer = next_free(waits, 0)
     while n_taken < n_requests or n_window > 0:
         stop, earliest = FAR, FAR
         refresh_rank, refresh_command = -1, 0
         for rank in range(shape.ranks):
-            command, at = _refresh_step(s, gates, shape, rank, t)
+            if s.ranks[rank, DUE] <= t or s.ranks[rank, OWED] > 0:
+                command, at = _refresh_step(s, gates, shape, rank, t)
+                if at < earliest:
+                    earliest, refresh_rank, refresh_command = at, rank, command
             stop = min(stop, s.ranks[rank, DUE])
-            if at < earliest:
-                earliest, refresh_rank, refresh_command = at, rank, command
         refresh_at = earliest
-        earliest = min(earliest, _judge(s, gates.four_activates, shape.groups, n_window))
+        chosen, served_at = _next(s, gates.four_activates, shape.groups, n_window, t)
+        earliest = min(earliest, served_at)
         # Nothing changes before the next command, the next request, or the next refresh that falls due.
         take_at = max(offer, t) if n_taken < n_requests and n_window < shape.window else FAR
         t = min(max(earliest, t), take_at, stop)
@@ -372,22 +424,26 @@ def _run(
             continue
         n_before = n_window
         if earliest <= t:
-            line = log[min(n_log, len(log) - 1)]
-            line[0] = t
+            finished = False
+            served, burst = -1, 0
             if refresh_at <= t:
-                line[1], line[2] = refresh_command, refresh_rank
-                _refresh(s, gates, shape, refresh_rank, refresh_command, t)
+                command = refresh_command
+                _refresh(s, gates, shape, refresh_rank, command, t)
             else:
-                i = _choose(s, n_window, t)
-                if _serve(s, gates, work, shape, i, t, line):
-                    _remove(s, n_window, i, shape)
-                    n_window -= 1
+                served = s.window[chosen, ENTRY]
+                burst = work[served, REQUEST_BURSTS] - s.window[chosen, LEFT]
+                command = _serve(s, gates, work, shape, chosen, t)
+                finished = s.window[chosen, LEFT] == 0
+            _note(log, n_log, t, command, served, burst if served >= 0 else refresh_rank)
             n_log += 1
+            if finished:
+                _remove(s, n_window, chosen, shape)
+                n_window -= 1
         if take_at == t and n_before < shape.window:
             _insert(s, n_window, n_taken, work, shape)
             accepted[n_taken] = t
             n_window += 1
             n_taken += 1
-            offer = next_free(stalled, t + 1)
+            offer = next_free(waits, t + 1)
         t += 1
     return n_log

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from sim.config import CaeConfig
 from sim.golden.product import check_commands
-from sim.jit import njit
+from sim.jit import njit_in_place
 from sim.program.commands import MATRIX_COMMAND
 from sim.program.counters import MATRIX_COUNTERS
 from sim.timing.stalls import check_patterns, never_stalled
-from sim.timing.streams import hand_over, next_free
+from sim.timing.streams import hand_over, next_free, waits_of
 
 BUSY, WAIT_WEIGHTS, WAIT_ACTIVATIONS, WAIT_ACCUMULATOR, FLUSH, DRAIN, WAIT_RESULTS, WAIT_STATUS, IDLE = range(
     len(MATRIX_COUNTERS)
@@ -88,7 +88,7 @@ def product_timing(
     counters = np.zeros(len(MATRIX_COUNTERS), np.int64)
     _run(
         Tiles(rows, depth, code),
-        (stalls.command, stalls.weights, stalls.activations, stalls.results, stalls.status),
+        tuple(waits_of(getattr(stalls, name)) for name in ProductStalls.__dataclass_fields__),
         (config.rows, config.pipeline_cycles, config.reuse_cycles, config.swap_cycles),
         (command, weight, row, result, status, counters),
     )
@@ -111,7 +111,7 @@ class Tiles(NamedTuple):
     code: NDArray[np.int64]
 
 
-@njit
+@njit_in_place
 def _count_waits(counters: NDArray[np.int64], free: int, at: int, whole: int, row_offer: int) -> None:
     """Give each cycle from `free` to before `at` to the first thing that was missing in it."""
     no_weights = max(0, min(whole, at) - free)
@@ -122,7 +122,7 @@ def _count_waits(counters: NDArray[np.int64], free: int, at: int, whole: int, ro
     counters[WAIT_ACCUMULATOR] += at - free - no_weights - no_row
 
 
-@njit
+@njit_in_place
 def _run(tiles: Tiles, stalls: Any, sizes: Any, out: Any) -> None:
     command_stalls, weight_stalls, row_stalls, result_stalls, status_stalls = stalls
     array_rows, pipeline_cycles, reuse_cycles, swap_cycles = sizes

@@ -5,18 +5,18 @@ the cost is that of the beats, not of the cycles.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.config import NmeConfig
-from sim.jit import njit
+from sim.jit import njit_in_place
 from sim.program.counters import REDUCE_COUNTERS
 from sim.program.partition import Shards
 from sim.program.reduce_trace import ReduceTrace, Work, decode_work, shard_work
 from sim.timing.stalls import check_patterns, never_stalled
-from sim.timing.streams import hand_over, next_free
+from sim.timing.streams import hand_over, next_free, waits_of
 
 BUSY, WAIT_EDGE, WAIT_VECTOR, WAIT_HAZARD, FLUSH, DRAIN, WAIT_PARTIALS, WAIT_STATUS, IDLE = range(len(REDUCE_COUNTERS))
 
@@ -90,9 +90,14 @@ def _timing(work: Work, n_vector_beats: int, config: NmeConfig, stalls: ReduceSt
         np.zeros(n, np.int64),
         np.zeros(len(REDUCE_COUNTERS), np.int64),
     )
-    patterns = Patterns(stalls.command, stalls.vectors, stalls.edges, stalls.partials, stalls.status)
+    patterns = Patterns(*(waits_of(getattr(stalls, name)) for name in Patterns._fields))
     shape = Shape(config.interval, config.max_beats, config.pipeline_cycles, config.hazard_cycles)
-    n_partials = _run(work, patterns, shape, out)
+    scratch = Scratch(
+        np.full((config.interval, config.max_beats), -config.hazard_cycles, np.int64),
+        np.zeros(config.interval, np.bool_),
+        Buffer(np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(3, np.int64)),
+    )
+    n_partials = _run(work, patterns, shape, scratch, out)
     out.counters[IDLE] = (int(out.status[-1]) + 1 if n else 0) - out.counters[:IDLE].sum()
     return ReduceTiming(
         command=out.command,
@@ -142,13 +147,13 @@ def shard_cycles(
 
 
 class Patterns(NamedTuple):
-    """The stall patterns, for the kernel."""
+    """The stall patterns as `waits_of` gives them, for the kernel."""
 
-    command: NDArray[np.bool_]
-    vectors: NDArray[np.bool_]
-    edges: NDArray[np.bool_]
-    partials: NDArray[np.bool_]
-    status: NDArray[np.bool_]
+    command: NDArray[np.int64]
+    vectors: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    partials: NDArray[np.int64]
+    status: NDArray[np.int64]
 
 
 class Shape(NamedTuple):
@@ -184,23 +189,33 @@ class Buffer(NamedTuple):
     state: NDArray[np.int64]
 
 
-@njit
-def _load(buffer: Buffer, used: int, sources: int, beats: int, stalled: NDArray[np.bool_], taken_at: Any) -> None:
+class Scratch(NamedTuple):
+    """What the kernel remembers: when each place was last added to, which slots were touched, and the vector buffer."""
+
+    issued_at: NDArray[np.int64]
+    touched: NDArray[np.bool_]
+    buffer: Buffer
+
+
+@njit_in_place
+def _load(
+    buffer: Buffer, used: int, sources: int, beats: int, waits: NDArray[np.int64], taken_at: NDArray[np.int64]
+) -> None:
     """Load the vector at hand and the one after it, as far as the shard has them and they are not yet loaded."""
-    loaded, n_taken, offer = buffer.state
+    loaded, n_taken, offer = buffer.state[0], buffer.state[1], buffer.state[2]
     while loaded < sources and loaded < used + 2:
         bank = loaded % 2
         for _ in range(beats):
             taken = max(offer, buffer.bank_free[bank])
             taken_at[n_taken] = taken
             n_taken += 1
-            offer = next_free(stalled, taken + 1)
+            offer = next_free(waits, taken + 1)
             buffer.whole[bank] = taken + 1
         loaded += 1
-    buffer.state[:] = loaded, n_taken, offer
+    buffer.state[0], buffer.state[1], buffer.state[2] = loaded, n_taken, offer
 
 
-@njit
+@njit_in_place
 def _count_waits(counters: NDArray[np.int64], free: int, at: int, edge_offer: int, whole: int) -> None:
     """Give each cycle from `free` to before `at` to the first thing that was missing in it."""
     no_edge = max(0, min(edge_offer, at) - free)
@@ -211,11 +226,9 @@ def _count_waits(counters: NDArray[np.int64], free: int, at: int, edge_offer: in
     counters[WAIT_HAZARD] += at - free - no_edge - no_vector
 
 
-@njit
-def _run(work: Work, stalls: Patterns, shape: Shape, out: Handovers) -> int:
-    issued_at = np.full((shape.interval, shape.max_beats), -shape.hazard_cycles, np.int64)
-    touched = np.zeros(shape.interval, np.bool_)
-    buffer = Buffer(np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(3, np.int64))
+@njit_in_place
+def _run(work: Work, stalls: Patterns, shape: Shape, scratch: Scratch, out: Handovers) -> int:
+    issued_at, touched, buffer = scratch
     buffer.state[2] = next_free(stalls.vectors, 0)
     command_offer, edge_offer = next_free(stalls.command, 0), next_free(stalls.edges, 0)
     next_edge, n_partials, idle_from = 0, 0, 0
@@ -226,7 +239,7 @@ def _run(work: Work, stalls: Patterns, shape: Shape, out: Handovers) -> int:
         report = accepted + 1
         if work.code[c] == 0:
             beats, sources = work.beats[c], work.sources[c]
-            buffer.bank_free[:] = accepted + 1
+            buffer.bank_free[0], buffer.bank_free[1] = accepted + 1, accepted + 1
             buffer.state[0] = 0
             used, at, last_issue = 0, accepted, accepted - shape.pipeline_cycles
             for e in range(next_edge, next_edge + work.edges[c]):
@@ -259,8 +272,10 @@ def _run(work: Work, stalls: Patterns, shape: Shape, out: Handovers) -> int:
                 used += 1
             flushed = max(given_up + 1, last_issue + shape.pipeline_cycles + 1)
             out.counters[FLUSH] += flushed - at
-            n_drained = touched[: work.destinations[c]].sum() * beats
-            touched[:] = False
+            n_drained = 0
+            for v in range(work.destinations[c]):
+                n_drained += beats if touched[v] else 0
+                touched[v] = False
             at = hand_over(stalls.partials, flushed + 1, n_drained, out.partials, n_partials)
             n_partials += n_drained
             out.counters[DRAIN] += n_drained + 1

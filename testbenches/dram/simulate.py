@@ -100,14 +100,15 @@ def _difference(requests: NDArray[np.uint8], config: DramConfig, schedule: DramS
     tags = DRAM_REQUEST.decode(requests)["tag"]
     checks = [
         ("cycle of command", schedule.cycle, result.accepted["commands"]),
+        ("kind of command", schedule.command.astype(np.int64), commands["command"].astype(np.int64)),
         *(
-            (f"{name} of command", getattr(schedule, name), commands[name].astype(np.int64))
-            for name in ("command", "rank", "bank_group", "bank", "row", "column")
+            (f"{name} of command", schedule.bus(name), commands[name].astype(np.int64))
+            for name in ("rank", "bank_group", "bank", "row", "column")
         ),
         ("cycle of request", schedule.accepted, result.accepted["requests"]),
         ("cycle of burst", schedule.cycle[reads] + config.gates.read_to_data, result.accepted["bursts"]),
-        ("tag of burst", tags[schedule.request[reads]], got["tag"]),
-        ("number of burst", schedule.burst[reads], got["burst"].astype(np.int64)),
+        ("tag of burst", tags[schedule.served[reads]], got["tag"]),
+        ("number of burst", schedule.burst[reads].astype(np.int64), got["burst"].astype(np.int64)),
     ]
     for what, expected, seen in checks:
         difference = first_difference(expected, seen, names=("number",))
@@ -116,11 +117,11 @@ def _difference(requests: NDArray[np.uint8], config: DramConfig, schedule: DramS
             return f"{what} {number}: the model says {expected[number]}, the RTL {seen[number]}"
     if not (DRAM_REQUEST.decode(requests)["write"] != 0).any():
         expected_data = pattern(
-            schedule.rank[reads],
-            schedule.bank_group[reads],
-            schedule.bank[reads],
-            schedule.row[reads],
-            schedule.column[reads],
+            schedule.bus("rank")[reads],
+            schedule.bus("bank_group")[reads],
+            schedule.bus("bank")[reads],
+            schedule.bus("row")[reads],
+            schedule.bus("column")[reads],
             burst_bytes=config.burst_bytes,
         )
         difference = first_difference(expected_data, bursts[:, 4:], names=("burst", "byte"))

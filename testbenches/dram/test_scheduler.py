@@ -64,7 +64,7 @@ def test_conflicts_in_one_bank_are_served_in_order():
     config = DDR4.replace(ranks_per_dimm=1)
     requests = random_requests(config, seed=7, count=300, banks=1, rows=3)
     schedule = assert_equivalent(requests, config)
-    served = schedule.request[schedule.request >= 0]
+    served = schedule.served[schedule.served >= 0]
     assert (np.diff(served) >= 0).all()
 
 

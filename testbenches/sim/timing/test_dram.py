@@ -120,14 +120,14 @@ def test_every_burst_once_and_refreshes_in_time(seed, ranks, window, postponed, 
     requests = random_requests(config, seed=seed, count=400, rows=rows, writes=0.2)
     schedule = schedule_requests(requests, config)
     wanted = DRAM_REQUEST.decode(requests)["bursts"].astype(np.int64)
-    moved = schedule.request >= 0
-    assert (np.bincount(schedule.request[moved], minlength=400) == wanted).all()
+    moved = schedule.moves
+    assert (np.bincount(schedule.served[moved], minlength=400) == wanted).all()
     for request in range(0, 400, 37):
-        assert schedule.burst[schedule.request == request].tolist() == list(range(wanted[request]))
+        assert schedule.burst[moved & (schedule.served == request)].tolist() == list(range(wanted[request]))
     assert (np.diff(schedule.cycle) > 0).all()
     assert (np.diff(schedule.accepted) > 0).all()
     for rank in range(ranks):
-        given_at = schedule.cycle[(schedule.command == DramCommand.REFRESH) & (schedule.rank == rank)]
+        given_at = schedule.cycle[(schedule.command == DramCommand.REFRESH) & (schedule.bus("rank") == rank)]
         due = config.gates.refresh_interval * (np.arange(len(given_at)) + 1 + rank / ranks)
         assert (given_at >= np.floor(due)).all()
         assert (given_at - due < (postponed + 1) * config.gates.refresh_interval).all()
@@ -138,7 +138,7 @@ def test_requests_wait_boundedly():
     requests = random_requests(ONE_RANK, seed=4, count=20_000, banks=2, bursts=(1, 9))
     schedule = schedule_requests(requests, ONE_RANK)
     last = np.zeros(20_000, np.int64)
-    last[schedule.request[schedule.request >= 0]] = schedule.cycle[schedule.request >= 0]
+    last[schedule.served[schedule.moves]] = schedule.cycle[schedule.moves]
     gates = ONE_RANK.gates
     row = gates.activate_to_activate + 8 * gates.read_to_read_l + gates.read_to_precharge
     refreshes = (ONE_RANK.postponed_refreshes + 1) * gates.refresh_to_activate + row
