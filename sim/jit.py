@@ -68,3 +68,24 @@ def njit_in_place(function: F) -> F:
     """
     numba.config.CACHE_DIR = _kernel_cache()
     return cast(F, numba.njit(cache=True, nogil=True, fastmath=False, _nrt=False)(function))
+
+
+def elementwise(signature: str) -> Callable[[F], F]:
+    """Compile a function of scalars to one that works on arrays of any shape, broadcast as numpy does.
+
+    Parameters
+    ----------
+    signature : str
+        Types in numba's notation, such as ``uint32(uint32)``.
+
+    Returns
+    -------
+    callable
+        The decorator.
+    """
+
+    def compiled(function: F) -> F:
+        numba.config.CACHE_DIR = _kernel_cache()
+        return cast(F, numba.vectorize([signature], cache=True)(function))
+
+    return compiled

@@ -4,6 +4,7 @@ Run it with ``nox -s bench``. Times on a shared machine are noisy: compare the r
 """
 
 import gzip
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,11 +24,15 @@ from sim.golden.reduce import reduce_streams
 from sim.graph import adjacency, load_graph
 from sim.program.gcn import compile_gcn_epoch, shard_adjacency
 from sim.program.items import Reduce
+from sim.program.memory import DramCommand
 from sim.system.estimate import estimate
+from sim.timing.dram import schedule_requests
 from sim.timing.reduce import reduce_timing
 from testbenches.bench import Backend
 from testbenches.cae.simulate import simulate_product
 from testbenches.cae.traces import tiles_trace
+from testbenches.dram.requests import random_requests
+from testbenches.dram.simulate import simulate_dram
 from testbenches.nme.simulate import simulate_reduce
 from testbenches.nme.traces import random_trace
 
@@ -131,6 +136,27 @@ def models() -> list[Row]:
     ]
 
 
+def dram() -> list[Row]:
+    """Scheduler of one rank under random gathers of 256 bytes: RTL with checking devices, and timing model."""
+    config = load_config("gnnear").dram.replace(ranks_per_dimm=1)
+    requests = random_requests(config, seed=0, count=100_000, bursts=(4, 5))
+    model = seconds(lambda: schedule_requests(requests, config))
+    schedule = schedule_requests(requests, config)
+    simulation = simulate_dram(requests[:10_000], config)
+    if not simulation.equal:
+        raise AssertionError(simulation.first_difference)
+    share = 4 * schedule.count(DramCommand.READ) / schedule.cycles
+    rtl = simulation.schedule.cycles / simulation.seconds_wall
+    return [
+        ("DRAM scheduler and devices, trace", f"{rtl:,.0f} cycles/s", f"{simulation.schedule.cycles:,} cycles"),
+        (
+            "timing of the DRAM scheduler",
+            f"{schedule.cycles / model / 1e6:.1f} M cycles/s",
+            f"random gathers at {share:.1%} of peak",
+        ),
+    ]
+
+
 def estimates() -> list[Row]:
     """Edges estimated per second, sharding included."""
     config = load_config("gnnear")
@@ -143,8 +169,8 @@ def estimates() -> list[Row]:
 def main() -> None:
     """Measure everything and print a table."""
     table = Table("what", "speed", "beside it", title="speeds", title_justify="left")
-    console = Console()
-    for measure in track([simulators, loading, models, estimates], "measuring", console=console, transient=True):
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    for measure in track([simulators, dram, loading, models, estimates], "measuring", console=console, transient=True):
         for row in measure():
             table.add_row(*row)
     console.print(table)

@@ -8,10 +8,12 @@ The array functions take and give *bits* (`uint32` for fp32, `uint16` for bf16) 
 does. The scalar helpers at the end are for compiled kernels and take `float32` values.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from sim.jit import njit
+from sim.jit import elementwise, njit
 
 U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
@@ -33,6 +35,16 @@ _FP32_MAGNITUDE = np.uint32(0x7FFFFFFF)
 _HALF_BITS = np.uint32(16)
 
 
+@elementwise("uint32(uint32)")
+def _flushed_bits(bits: Any) -> Any:
+    return bits if bits & FP32_INFINITY else bits & FP32_SIGN
+
+
+@elementwise("uint32(uint32)")
+def _canonical_bits(bits: Any) -> Any:
+    return FP32_NAN if (bits & _FP32_MAGNITUDE) > FP32_INFINITY else bits
+
+
 def flush(bits: U32) -> U32:
     """Replace subnormal fp32 values with zero of the same sign.
 
@@ -46,7 +58,8 @@ def flush(bits: U32) -> U32:
     ndarray of uint32
         The same bits, without subnormals.
     """
-    return np.where(bits & FP32_INFINITY, bits, bits & FP32_SIGN)
+    flushed: U32 = _flushed_bits(bits)
+    return flushed
 
 
 def canonical(bits: U32) -> U32:
@@ -62,7 +75,8 @@ def canonical(bits: U32) -> U32:
     ndarray of uint32
         The same bits, with one kind of NaN.
     """
-    return np.where((bits & _FP32_MAGNITUDE) > FP32_INFINITY, FP32_NAN, bits)
+    one_nan: U32 = _canonical_bits(bits)
+    return one_nan
 
 
 def _operand(bits: U32) -> F32:
