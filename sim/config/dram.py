@@ -1,10 +1,12 @@
 """Configuration of the DRAM behind the Near-Memory Engines."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from sim.config.base import Config
+
+Mapping = Literal["vector_in_bank", "bursts_over_groups"]
 
 
 class DramGates(NamedTuple):
@@ -154,6 +156,8 @@ class DramConfig(Config):
     """Requests queued per bank."""
     window_requests: int = Field(ge=1, le=64)
     """Requests that the scheduler chooses from."""
+    mapping: Mapping
+    """How a vector lies in a rank: in one bank, or its bursts one after the other in all bank groups."""
     postponed_refreshes: int = Field(ge=0, le=7)
     """Refreshes of a busy rank that are put off, to be made up together with the next; DDR4 allows 8 in all."""
     rank_bandwidth_bytes_per_s: float = Field(gt=0)
@@ -217,6 +221,11 @@ class DramConfig(Config):
     def dimms(self) -> int:
         """DIMMs in all: Near-Memory Engines in all."""
         return self.channels * self.dimms_per_channel
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row of a rank."""
+        return self.columns * self.bus_width_bits // 8
 
     @property
     def burst_bytes(self) -> int:
