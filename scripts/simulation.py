@@ -5,14 +5,15 @@ from typing import Any
 
 from rich.console import Console
 
-from sim.program.counters import MATRIX_COUNTERS, REDUCE_COUNTERS
+from sim.program.counters import DRAM_COUNTERS, MATRIX_COUNTERS, REDUCE_COUNTERS
 from sim.report.tables import counter_table
 from sim.timing.stalls import StallKind
 from testbenches.equivalence import Simulation
 from testbenches.layer import Engine, Layer
 
-_COUNTERS = {"nme": REDUCE_COUNTERS, "cae": MATRIX_COUNTERS}
-_TITLES = {"nme": "Near-Memory Engine", "cae": "Centralized Acceleration Engine"}
+_COUNTERS = {"nme": REDUCE_COUNTERS, "cae": MATRIX_COUNTERS, "dram": DRAM_COUNTERS}
+_TITLES = {"nme": "Near-Memory Engine", "cae": "Centralized Acceleration Engine", "dram": "DRAM scheduler of one rank"}
+_MODELS = {"nme": "golden model", "cae": "golden model", "dram": "devices' contents"}
 
 
 def run_engine(
@@ -30,7 +31,7 @@ def run_engine(
     ----------
     layer : Layer
         The layer.
-    engine : {"nme", "cae"}
+    engine : {"nme", "cae", "dram"}
         The engine.
     console : Console
         Where to print.
@@ -51,7 +52,7 @@ def run_engine(
     title = f"{_TITLES[engine]}, RTL, configuration {layer.config.name}, {layer.program.name}, stalls {stalls}"
     console.print(counter_table(title, simulation.counters, _COUNTERS[engine]))
     verdict = (
-        "equal to the golden model in every bit and to the timing model in every cycle"
+        f"equal to the {_MODELS[engine]} in every bit and to the timing model in every cycle"
         if simulation.equal
         else f"DIFFERENT: {simulation.first_difference}"
     )

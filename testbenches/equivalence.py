@@ -26,7 +26,9 @@ class Simulation:
     cycles_rtl, cycles_model : int
         From the first command's cycle to the last status' cycle, inclusive: counted, and predicted.
     counters : dict of str to int
-        The RTL's cycle counters up to the last status.
+        Where the RTL's cycles went, up to the last status.
+    busy_cycles : int
+        Cycles in which the engine's lanes or array took in work, or a data bus moved data.
     cycles_simulated : int
         All cycles of the simulation.
     seconds_wall : float
@@ -37,6 +39,7 @@ class Simulation:
     cycles_rtl: int
     cycles_model: int
     counters: dict[str, int]
+    busy_cycles: int
     cycles_simulated: int
     seconds_wall: float
 
@@ -47,8 +50,8 @@ class Simulation:
 
     @property
     def utilization(self) -> float:
-        """Share of the run's cycles in which the engine's lanes or array took in work."""
-        return self.counters["busy"] / self.cycles_rtl if self.cycles_rtl else 0.0
+        """Share of the run's cycles that were busy."""
+        return self.busy_cycles / self.cycles_rtl if self.cycles_rtl else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +132,7 @@ def check(
         cycles_rtl=int(last[-1] - accepted["command"][0]) + 1 if len(last) else 0,
         cycles_model=int(expected.accepted["status"][-1] - commands[0]) + 1 if len(commands) else 0,
         counters=counters,
+        busy_cycles=counters["busy"],
         cycles_simulated=total,
         seconds_wall=result.seconds_wall,
     )

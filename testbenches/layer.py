@@ -4,23 +4,26 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sim.config import SystemConfig
 from sim.golden.execute import Tensors, execute, reduce_traces
 from sim.golden.inputs import layer_inputs
 from sim.golden.numbers import fp32_to_bf16
 from sim.graph import Graph, adjacency
+from sim.program.address import vector_requests
 from sim.program.gcn import compile_gcn_layer
 from sim.program.items import Product, Program, Reduce
 from sim.program.matrix_trace import MatrixTrace, product_tiles, product_trace
-from sim.program.reduce_trace import ReduceTrace
-from sim.timing.stalls import StallKind
+from sim.program.reduce_trace import ReduceTrace, ranges
+from sim.timing.stalls import StallKind, stall_pattern
 from testbenches.bench import Backend
 from testbenches.cae.simulate import product_stalls, simulate_product
+from testbenches.dram.simulate import simulate_dram
 from testbenches.equivalence import Simulation
 from testbenches.nme.simulate import reduce_stalls, simulate_reduce
 
-Engine = Literal["nme", "cae"]
+Engine = Literal["nme", "cae", "dram"]
 
 
 class Layer:
@@ -69,6 +72,15 @@ class Layer:
         tiles = product_tiles(item.rows, item.columns, self.config.cae)[:max_tiles]
         return product_trace(x, w, tiles, self.config.cae) if tiles else None
 
+    def gather_requests(self) -> NDArray[np.uint8]:
+        """Return the requests that fetch the Reduce's source vectors from one rank, DIMM after DIMM, in order."""
+        item = next(item for item in self.program.items if isinstance(item, Reduce))
+        orders = np.concatenate([item.shards.of_dimm(dimm) for dimm in range(self.config.dram.dimms)])
+        loads = np.diff(item.shards.source_start)[orders]
+        sources = item.shards.sources[ranges(item.shards.source_start[orders], loads)]
+        size = item.features * self.config.nme.element_bytes
+        return vector_requests(sources, 0, size, self.config.dram, self.config.partition)
+
     def simulate(
         self,
         engine: Engine,
@@ -82,8 +94,8 @@ class Layer:
 
         Parameters
         ----------
-        engine : {"nme", "cae"}
-            The engine.
+        engine : {"nme", "cae", "dram"}
+            The engine; ``dram`` is the scheduler of one rank, which fetches the source vectors of the Reduce.
         stalls : StallKind
             How all streams stall.
         seed : int
@@ -110,6 +122,13 @@ class Layer:
             return simulate_reduce(
                 trace, self.config.nme, stalls=reduce_stalls(stalls, seed), backend=backend, waves=waves
             )
+        if engine == "dram":
+            requests = self.gather_requests()
+            if not len(requests):
+                raise ValueError("the graph has no edges, so there is nothing to fetch")
+            rank = self.config.dram.replace(ranks_per_dimm=1)
+            stalled = stall_pattern(stalls, seed=seed)
+            return simulate_dram(requests, rank, stalled=stalled, backend=backend, waves=waves)
         product = self.product_trace()
         if product is None:
             raise ValueError("the graph has no nodes to update")

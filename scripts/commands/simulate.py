@@ -15,7 +15,9 @@ from testbenches.layer import Engine, Layer
 
 @guarded
 def simulate(
-    engine: Annotated[Engine, typer.Argument(help="The engine: nme (Reduce) or cae (Update).")],
+    engine: Annotated[
+        Engine, typer.Argument(help="nme (Reduce), cae (Update), or dram (fetch of the Reduce's vectors).")
+    ],
     graph: GraphOption = "karate",
     config: ConfigOption = "tiny",
     features: FeaturesOption = None,

@@ -28,3 +28,14 @@ MATRIX_COUNTERS = {
     "idle": "no command was under way",
 }
 """Counters of the systolic array, in order of precedence, with what a counted cycle was."""
+
+DRAM_COUNTERS = {
+    "read": "a burst was read",
+    "write": "a burst was written",
+    "activate": "a row was opened",
+    "precharge": "a row was closed for another",
+    "precharge_all": "all rows of a rank were closed for a refresh",
+    "refresh": "a rank was refreshed",
+    "none": "no command: data moved, or a gate was shut, or nothing was asked for",
+}
+"""What stood on the command bus of a DRAM channel in each cycle; by the names of `DramCommand`, small."""

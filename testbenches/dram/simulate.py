@@ -1,17 +1,20 @@
 """Run requests through the scheduler's RTL with the devices behind it, and compare with the timing model."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from amaranth.lib import wiring
 from numpy.typing import NDArray
 
 from sim.config import DramConfig
+from sim.program.counters import DRAM_COUNTERS
 from sim.program.memory import DRAM_BURST, DRAM_COMMAND, DRAM_REQUEST, DramCommand
 from sim.timing.dram import DramSchedule, schedule_requests
 from sim.timing.stalls import never_stalled
 from testbenches.bench import Backend, Bench, Result, Sink, Source, run
 from testbenches.dram.channel import DramChannel
+from testbenches.equivalence import Simulation
 from testbenches.models.dram import pattern
 from testbenches.models.dram_rules import DramRule
 from testbenches.models.dram_storage import DramDesign
@@ -19,27 +22,16 @@ from testbenches.models.scoreboard import first_difference
 
 
 @dataclass(frozen=True, kw_only=True)
-class DramSimulation:
-    """What a run of the scheduler's RTL showed.
+class DramSimulation(Simulation):
+    """What a run of the scheduler's RTL showed; cycles from the first request taken to the last data.
 
     Attributes
     ----------
-    first_difference : str or None
-        Where RTL and model differ first, or the rule that was broken; None if all is well.
     schedule : DramSchedule
         What the model says, and the RTL too if there is no difference.
-    seconds_wall : float
-        Time of the simulation.
     """
 
-    first_difference: str | None
     schedule: DramSchedule
-    seconds_wall: float
-
-    @property
-    def equal(self) -> bool:
-        """True if every command, burst and cycle is equal and no rule was broken."""
-        return self.first_difference is None
 
 
 def simulate_dram(
@@ -49,6 +41,7 @@ def simulate_dram(
     stalled: NDArray[np.bool_] | None = None,
     backend: Backend = "trace",
     scheduler: wiring.Component | None = None,
+    waves: Path | None = None,
 ) -> DramSimulation:
     """Run requests and compare each command, each burst and each cycle.
 
@@ -64,6 +57,8 @@ def simulate_dram(
         How to run the RTL.
     scheduler : wiring.Component, optional
         Another scheduler, such as one with a planted bug.
+    waves : Path, optional
+        Write a VCD file there.
 
     Returns
     -------
@@ -79,11 +74,23 @@ def simulate_dram(
         inputs={"expected": len(requests)},
         max_quiet_cycles=4 * config.gates.refresh_interval,
     )
-    result = run(DramDesign(DramChannel, config, scheduler=scheduler), bench, backend=backend)
+    result = run(DramDesign(DramChannel, config, scheduler=scheduler), bench, backend=backend, waves=waves)
+    gates, moves = config.gates, schedule.moves
+    data_at = schedule.cycle + np.where(reads, gates.read_to_data, gates.write_to_data)
+    cycles = int(data_at[moves].max() - schedule.accepted[0]) + 1 if moves.any() else 0
+    counters = {name: schedule.count(DramCommand[name.upper()]) for name in DRAM_COUNTERS if name != "none"}
+    # The RTL's last data is that of its last read; of a write that comes later only the command is seen.
+    seen = [result.accepted["bursts"][-1:], result.accepted["commands"][-1:] + gates.write_to_data * ~reads[-1:]]
+    last = max((int(cycle[0]) for cycle in seen if len(cycle)), default=-1)
     return DramSimulation(
         first_difference=_violation(result) or _difference(requests, config, schedule, result),
-        schedule=schedule,
+        cycles_rtl=last - int(result.accepted["requests"][0]) + 1 if cycles else 0,
+        cycles_model=cycles,
+        counters=counters | {"none": cycles - sum(counters.values())},
+        busy_cycles=int(moves.sum()) * gates.burst,
+        cycles_simulated=last + 1,
         seconds_wall=result.seconds_wall,
+        schedule=schedule,
     )
 
 

@@ -30,6 +30,16 @@ def test_engines_equal_their_models(engine):
     assert "equal to the golden model in every bit and to the timing model in every cycle" in message(result)
 
 
+def test_the_dram_scheduler_equals_its_model():
+    result = nearsage("simulate", "dram", "--stalls", "random", "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    values = checked_json(result.stdout, "simulate", "tiny", KEYS)
+    assert values["equal"] is True
+    assert values["cycles_rtl"] == values["cycles_model"] == sum(values["counters"].values())
+    # Each burst keeps the data bus for four cycles.
+    assert values["utilization"] == 4 * values["counters"]["read"] / values["cycles_rtl"]
+
+
 def flipped(result, name):
     """Give a golden result with one bit of one element changed: beat 5, lowest bit of the last lane."""
     beats = getattr(result, name).copy()
