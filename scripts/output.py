@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from sim.config import ConfigError, SystemConfig
 from sim.graph import GraphError
+from sim.program.layout import LayoutError
 from testbenches.build import BuildError
 from testbenches.models.rules import BenchError
 from testbenches.toolchain import ToolchainError, tool_versions
@@ -27,6 +29,11 @@ SCHEMA = "nearsage/1"
 CHECK_FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 _Parameters = ParamSpec("_Parameters")
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # for `guarded`: rich itself would end with 1, which stands for a failed check
 
 
 class Output:
@@ -47,7 +54,7 @@ class Output:
         self._start = time.perf_counter()
         # A pipe has no width: tables keep theirs instead of being squeezed to 80 columns.
         width = None if sys.stdout.isatty() else 160
-        self.console = Console(stderr=json_file == "-", width=width)
+        self.console = _Console(stderr=json_file == "-", width=width)
         if json_file not in (None, "-"):
             check_writable(Path(str(json_file)))  # now, not after minutes of work
 
@@ -94,12 +101,19 @@ def check_writable(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
-    if not os.access(path.parent, os.W_OK):
+    if _is_special(path):
+        return
+    if not os.access(path.resolve().parent, os.W_OK):
         raise PermissionError(f"{path} cannot be written: the folder does not allow it")
 
 
+def _is_special(path: Path) -> bool:
+    """Tell whether this is a device or a pipe, such as ``/dev/stdout``."""
+    return path.exists() and not path.is_file()
+
+
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is either whole or not there.
+    """Write a file so that it is either whole or not there; a device or a pipe is written to as it stands.
 
     Parameters
     ----------
@@ -108,6 +122,10 @@ def write_whole(path: Path, text: str) -> None:
     text : str
         Its content.
     """
+    if _is_special(path):
+        path.write_text(text, "utf-8")
+        return
+    path = path.resolve()  # the file behind a link, not the link, gets the text
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.parent / f".{path.name}.{os.getpid()}"
     try:
@@ -161,9 +179,12 @@ def guarded(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]
             _fail(str(error), CHECK_FAILED)
         except BrokenPipeError:  # the reader, such as head, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except (ConfigError, GraphError, ToolchainError, BuildError, OSError) as error:
+        except (ConfigError, GraphError, LayoutError, ToolchainError, BuildError, OSError) as error:
             _fail(str(error), WRONG_INPUT)
+        except MemoryError as error:
+            _fail(f"not enough memory ({error}); take a smaller graph or fewer features", WRONG_INPUT)
         except KeyboardInterrupt:
+            warnings.simplefilter("ignore")  # Amaranth would tell of each block that was made and is now not used
             _fail("interrupted; nothing was left half-written", INTERRUPTED)
 
     return wrapped

@@ -10,8 +10,9 @@ from sim.config import SystemConfig
 from sim.golden.execute import Tensors, execute, reduce_traces
 from sim.golden.inputs import layer_inputs
 from sim.golden.numbers import fp32_to_bf16
-from sim.graph import Graph, adjacency
+from sim.graph import Graph, GraphError, adjacency
 from sim.program.address import vector_requests
+from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND
 from sim.program.gcn import compile_gcn_layer
 from sim.program.items import Product, Program, Reduce
 from sim.program.matrix_trace import MatrixTrace, product_tiles, product_trace
@@ -54,8 +55,8 @@ class Layer:
         item = next(item for item in self.program.items if isinstance(item, Reduce))
         traces = list(reduce_traces(item, self.tensors, self.config).values())
         empty = ReduceTrace(
-            commands=np.zeros((0, 16), np.uint8),
-            edges=np.zeros((0, 8), np.uint8),
+            commands=np.zeros((0, REDUCE_COMMAND.bytes), np.uint8),
+            edges=np.zeros((0, EDGE_RECORD.bytes), np.uint8),
             vectors=np.zeros((0, self.config.nme.lanes * self.config.nme.element_bytes), np.uint8),
         )
         return ReduceTrace(
@@ -112,26 +113,26 @@ class Layer:
 
         Raises
         ------
-        ValueError
+        GraphError
             The graph is empty: there is nothing to run.
         """
         if engine == "nme":
             trace = self.reduce_trace()
             if not len(trace.commands):
-                raise ValueError("the graph has no edges to reduce")
+                raise GraphError("nothing to simulate: the graph has no edges to reduce")
             return simulate_reduce(
                 trace, self.config.nme, stalls=reduce_stalls(stalls, seed), backend=backend, waves=waves
             )
         if engine == "dram":
             requests = self.gather_requests()
             if not len(requests):
-                raise ValueError("the graph has no edges, so there is nothing to fetch")
+                raise GraphError("nothing to simulate: the graph has no edges, so there is nothing to fetch")
             rank = self.config.dram.replace(ranks_per_dimm=1)
             stalled = stall_pattern(stalls, seed=seed)
             return simulate_dram(requests, rank, stalled=stalled, backend=backend, waves=waves)
         product = self.product_trace()
         if product is None:
-            raise ValueError("the graph has no nodes to update")
+            raise GraphError("nothing to simulate: the graph has no nodes to update")
         return simulate_product(
             product, self.config.cae, stalls=product_stalls(stalls, seed), backend=backend, waves=waves
         )

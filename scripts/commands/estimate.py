@@ -66,7 +66,7 @@ def estimate(
         progress.update(task, description="estimating", total=len(program.items))
         result = estimate_program(program, loaded, progress=lambda: progress.advance(task))
     title = f"one epoch of {model} on {source.name}, widths {widths}, configuration {loaded.name} (modelled)"
-    out.console.print(estimate_table(title, result))
+    out.console.print(estimate_table(title, result, width=out.console.width))
     binding = UNITS[result.bottleneck][0] if result.bottleneck in UNITS else result.bottleneck
     out.console.print(
         f"epoch: {with_unit(result.epoch_seconds, 's')}, {with_unit(result.energy_joules, 'J')}; "

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from scripts.options import ConfigOption, FeaturesOption, GraphOption, HiddenOption, JsonOption, load_and_tell
-from scripts.output import CHECK_FAILED, WRONG_INPUT, Output, guarded
+from scripts.output import CHECK_FAILED, Output, check_writable, guarded
 from scripts.simulation import as_json, run_engine
 from sim.config import load_config
 from sim.timing.stalls import StallKind
@@ -34,6 +34,8 @@ def simulate(
     """
     loaded = load_config(config)
     out = Output("simulate", loaded, json)
+    if waves is not None:
+        check_writable(waves)
     source = load_and_tell(graph, out.console)
     layer = Layer(
         source,
@@ -42,11 +44,7 @@ def simulate(
         out_features=hidden or loaded.hidden_features,
         seed=seed,
     )
-    try:
-        simulation = run_engine(layer, engine, out.console, stalls=stalls, seed=seed, waves=waves)
-    except ValueError as error:
-        out.console.print(f"nothing to simulate: {error}")
-        raise typer.Exit(WRONG_INPUT) from None
+    simulation = run_engine(layer, engine, out.console, stalls=stalls, seed=seed, waves=waves)
     if waves is not None:
         out.console.print(f"waves in {waves}; open them with GTKWave or Surfer", highlight=False)
     out.write(engine=engine, graph=graph, stalls=stalls, **as_json(simulation))

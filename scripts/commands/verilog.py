@@ -39,9 +39,9 @@ def verilog(
         raise typer.BadParameter(f"--all writes all designs; leave out {design!r}, or --all")
     if not everything and design not in DESIGNS:
         near = difflib.get_close_matches(design or "", DESIGNS, n=1, cutoff=0.4)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        problem = f"{design!r} is not a design{hint}" if design else "name a design, or say --all"
-        raise typer.BadParameter(f"{problem}. The designs are {', '.join(DESIGNS)}")
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        problem = f"{design!r} is not a design.{hint}" if design else "name a design, or say --all."
+        raise typer.BadParameter(f"{problem} The designs are {', '.join(DESIGNS)}")
     names = list(DESIGNS) if everything else [str(design)]
     files: list[Path] = []
     for name in names:

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from sim.config.base import Config
+from sim.config.base import Config, ConfigError
 
 Mapping = Literal["vector_in_bank", "bursts_over_groups"]
 
@@ -168,6 +168,27 @@ class DramConfig(Config):
     """Timing parameters."""
     currents: DramCurrents
     """Supply currents."""
+
+    def check(self) -> None:
+        """Refuse values that fit no device together, though each is in its range; `load_config` calls this.
+
+        Raises
+        ------
+        ConfigError
+            Naming each pair of fields that does not fit.
+        """
+        t, beats = self.timing, self.burst_length
+        faults = {
+            f"burst_length is {beats}; it must be even, as two beats move in a cycle": beats % 2,
+            f"columns is {self.columns}; it must be a multiple of burst_length, {beats}": self.columns % beats,
+            f"bus_width_bits is {self.bus_width_bits}; it must be a multiple of device_width_bits, "
+            f"{self.device_width_bits}": self.bus_width_bits % self.device_width_bits,
+            f"timing.tccd_s is {t.tccd_s}; bursts take {beats // 2} cycles and would overlap": t.tccd_s < beats // 2,
+            f"timing.trefi is {t.trefi}; refreshes take {t.trfc} cycles each and must fit": t.trefi <= 2 * t.trfc,
+        }
+        problems = [f"dram.{problem}" for problem, fault in faults.items() if fault]
+        if problems:
+            raise ConfigError(problems)
 
     @property
     def gates(self) -> DramGates:

@@ -56,6 +56,8 @@ def load_config(source: str | Path) -> SystemConfig:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError([f"{name}: not valid TOML: {error}"]) from None
     try:
-        return SystemConfig(**values)
+        config = SystemConfig(**values)
+        config.dram.check()
+        return config
     except ConfigError as error:
         raise ConfigError([f"{name}: {problem}" for problem in error.problems]) from None

@@ -9,8 +9,22 @@ from numpy.typing import NDArray
 from sim.config import NmeConfig
 from sim.golden.numbers import add32, bf16_to_fp32, canonical, flush, mul32
 from sim.jit import njit
-from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND, REDUCE_STATUS, result_beat, vector_beat
+from sim.program.commands import (
+    EDGE_RECORD,
+    REDUCE_COMMAND,
+    REDUCE_STATUS,
+    ReduceCode,
+    ReduceOpcode,
+    result_beat,
+    vector_beat,
+)
 from sim.program.reduce_trace import ReduceTrace, Work, decode_work
+
+# Plain numbers, which kernels can store.
+_ADD = int(ReduceOpcode.ADD)
+_OK, _EDGE_DESTINATION, _SOURCE_COUNT = (
+    int(code) for code in (ReduceCode.OK, ReduceCode.EDGE_DESTINATION, ReduceCode.SOURCE_COUNT)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,17 +121,17 @@ def _run(
     touched = np.zeros(len(out.buffer), np.bool_)
     next_edge, next_vector, n_out = 0, 0, 0
     for c in range(len(code)):
-        if code[c] != 0:
+        if code[c] != _OK:
             continue
         used = 0
         for e in range(next_edge, next_edge + work.edges[c]):
             orphan = used == work.sources[c]
             v = work.edge_destination[e]
             if orphan or v >= work.destinations[c]:
-                if code[c] == 0:
-                    code[c] = 6 if v >= work.destinations[c] else 7
+                if code[c] == _OK:
+                    code[c] = _EDGE_DESTINATION if v >= work.destinations[c] else _SOURCE_COUNT
             else:
-                weight = np.float32(1) if work.opcode[c] == 1 else weights[e]
+                weight = np.float32(1) if work.opcode[c] == _ADD else weights[e]
                 first_beat = next_vector + used * work.beats[c]
                 for b in range(work.beats[c]):
                     _add_beat(out.buffer[v, b], touched[v], weight, vectors[first_beat + b])
@@ -125,8 +139,8 @@ def _run(
                 out.accumulated[c] += 1
             if work.edge_last[e] and not orphan:
                 used += 1
-        if used != work.sources[c] and code[c] == 0:
-            code[c] = 7
+        if used != work.sources[c] and code[c] == _OK:
+            code[c] = _SOURCE_COUNT
         next_edge += work.edges[c]
         next_vector += work.sources[c] * work.beats[c]
         before = n_out

@@ -126,8 +126,8 @@ def graph_sources() -> dict[str, str]:
     """
     heads: dict[str, tuple[str, Loader]] = {name: (name, loader) for name, loader in _NAMED.items()}
     heads[_PLANETOID] = ("planetoid:NAME", load_planetoid)
-    heads["edge list"] = ("FILE", load_edge_list)
-    heads["matrix"] = ("FILE", load_npz)
+    heads["edge list"] = ("EDGE_LIST_FILE", load_edge_list)
+    heads["matrix"] = ("MATRIX_FILE", load_npz)
     lines = {}
     for name, (head, loader) in heads.items():
         options = []

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.config import DramConfig, PartitionConfig
+from sim.program.layout import LayoutError
 from sim.program.memory import DRAM_REQUEST
 
 KINDS = 8
@@ -45,14 +46,16 @@ class VectorLayout(NamedTuple):
 
         Raises
         ------
-        ValueError
+        LayoutError
             A part does not fit in one row.
         """
         total = -(-vector_bytes // (dram.ranks_per_dimm * dram.burst_bytes))
         pieces = min(dram.bank_groups, total) if dram.mapping == "bursts_over_groups" else 1
         bursts = -(-total // pieces)
         if not 0 < bursts <= dram.columns // dram.burst_length:
-            raise ValueError(f"vectors of {vector_bytes} bytes: a row of a rank holds {dram.row_bytes}; use more ranks")
+            raise LayoutError(
+                f"vectors of {vector_bytes} bytes: a row of a rank holds {dram.row_bytes}; use more ranks"
+            )
         return cls(pieces, bursts)
 
 
@@ -115,8 +118,10 @@ def vector_requests(
 
     Raises
     ------
+    LayoutError
+        A vector lies beyond the last row.
     ValueError
-        The kind is not known, or a vector lies beyond the last row.
+        The kind is not known.
     """
     if not 0 <= kind < KINDS:
         raise ValueError(f"kind {kind}: there are kinds 0 to {KINDS - 1}")
@@ -134,7 +139,9 @@ def vector_requests(
     row = number * KINDS + kind
     if len(row) and row.max() >= dram.rows:
         worst = int(vertices[int(row.argmax()) // layout.pieces])
-        raise ValueError(f"vertex {worst} needs row {row.max()} of {dram.rows}: the graph does not fit; use more DIMMs")
+        raise LayoutError(
+            f"vertex {worst} needs row {row.max()} of {dram.rows}: the graph does not fit; use more DIMMs"
+        )
     return DRAM_REQUEST.encode(
         len(piece),
         {

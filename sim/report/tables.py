@@ -7,6 +7,9 @@ from rich.table import Table
 from sim.graph import GraphStatistics
 from sim.system.estimate import UNITS, Estimate
 
+WIDE = 104
+"""Characters a line from which on the table of an estimate has room for the busy times of all units."""
+
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 
 
@@ -84,14 +87,14 @@ def counter_table(title: str, counters: Mapping[str, int], meanings: Mapping[str
     table = Table(title=title, title_justify="left", show_footer=True)
     table.add_column("cycles spent on", "all")
     table.add_column("cycles", f"{total:,}", justify="right")
-    table.add_column("share", "100.0 %" if total else "", justify="right")
+    table.add_column("share", "100.0%" if total else "", justify="right")
     table.add_column("meaning")
     for name, cycles in counters.items():
         table.add_row(name, f"{cycles:,}", f"{cycles / total:.1%}" if total else "", meanings[name])
     return table
 
 
-def estimate_table(title: str, estimate: Estimate) -> Table:
+def estimate_table(title: str, estimate: Estimate, *, width: int = WIDE) -> Table:
     """Lay out an estimate, phase by phase.
 
     Parameters
@@ -100,28 +103,33 @@ def estimate_table(title: str, estimate: Estimate) -> Table:
         Title.
     estimate : Estimate
         The estimate.
+    width : int
+        Characters a line; below `WIDE` the busy times are left out.
 
     Returns
     -------
     Table
         Time, binding unit, busy time of each unit, and energy.
     """
+    units = tuple(UNITS) if width >= WIDE else ()
     table = Table(title=title, title_justify="left", show_footer=True)
-    table.add_column("phase", "epoch")
-    table.add_column("time", with_unit(estimate.epoch_seconds, "s"), justify="right")
+    if not units:
+        table.caption = f"busy times of the units: in a window of {WIDE} columns, or with --json"
+    table.add_column("phase", "epoch", overflow="fold")
+    table.add_column("time", with_unit(estimate.epoch_seconds, "s"), justify="right", no_wrap=True)
     binding = UNITS[estimate.bottleneck][0] if estimate.bottleneck in UNITS else estimate.bottleneck
     table.add_column("bound by", binding)
-    for unit in UNITS:
+    for unit in units:
         busy = sum(phase.unit_seconds[unit] for phase in estimate.phases)
-        table.add_column(unit, with_unit(busy, "s"), justify="right")
-    table.add_column("energy", with_unit(estimate.energy_joules, "J"), justify="right")
+        table.add_column(unit, with_unit(busy, "s"), justify="right", no_wrap=True)
+    table.add_column("energy", with_unit(estimate.energy_joules, "J"), justify="right", no_wrap=True)
     table.add_column("kind", f"{estimate.modelled_share:.0%} modelled")
     for phase in estimate.phases:
         table.add_row(
             phase.name,
             with_unit(phase.seconds, "s"),
             UNITS[phase.unit][0],
-            *(with_unit(phase.unit_seconds[unit], "s") for unit in UNITS),
+            *(with_unit(phase.unit_seconds[unit], "s") for unit in units),
             with_unit(phase.energy_joules, "J"),
             phase.kind,
         )

@@ -95,8 +95,9 @@ class Estimate:
 
     @property
     def modelled_share(self) -> float:
-        """Share of the epoch that is bound by a unit whose model equals its RTL cycle for cycle."""
-        modelled = sum(phase.seconds for phase in self.phases if phase.kind == "modelled")
+        """Share of the epoch that binding units take whose models equal their RTL cycle for cycle."""
+        # Not the whole of such a phase: what the vector units add to the array's time is assumed.
+        modelled = sum(phase.unit_seconds[phase.unit] for phase in self.phases if phase.kind == "modelled")
         return modelled / self.epoch_seconds if self.epoch_seconds else 0.0
 
 

@@ -223,9 +223,8 @@ def _vector_work(item: Vector, on_chip: set[str], config: SystemConfig) -> Work:
 
 
 PASSES = {"relu": 1, "relu_gradient": 1, "loss": 4, "adam": 6}
-"""Passes of the vector units over each element. Source: assumption (loss: maximum, exponential and sum, divide,
-subtract;
-Adam: decay, two moments, root, divide, update), until the units exist as RTL."""
+"""Passes of the vector units over each element, until the units exist as RTL. Source: assumption (loss: maximum,
+exponential and sum, divide, subtract; Adam: decay, two moments, root, divide, update)."""
 
 
 def _tensor_bytes(elements: int, config: SystemConfig) -> int:

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hdl.layout import struct_layout
-from sim.config import DramConfig
+from sim.config import ConfigError, DramConfig
 from sim.program.memory import DRAM_COMMAND, DramCommand
 
 TIME_BITS = 32
@@ -305,7 +305,7 @@ class DramRules(wiring.Component):
 
 
 def check_config(config: DramConfig) -> None:
-    """Refuse a configuration that fits no device, by a ValueError."""
+    """Refuse a configuration that fits no device, by a ConfigError."""
     sizes = {
         "ranks_per_dimm": (config.ranks_per_dimm, "rank"),
         "bank_groups": (config.bank_groups, "bank_group"),
@@ -316,10 +316,5 @@ def check_config(config: DramConfig) -> None:
     bits = {field.name: field.bits for field in DRAM_COMMAND.fields}
     for name, (size, field) in sizes.items():
         if not 1 <= size <= 1 << bits[field]:
-            raise ValueError(f"{name} is {size}; field {field} of a DRAM command holds 1 to {1 << bits[field]}")
-    if config.burst_length % 2:
-        raise ValueError(f"burst_length is {config.burst_length}; it must be even: two beats move in a cycle")
-    if config.timing.tccd_s < config.burst_length // 2:
-        raise ValueError(
-            f"tccd_s is {config.timing.tccd_s}; bursts take {config.burst_length // 2} cycles and would overlap"
-        )
+            raise ConfigError([f"{name} is {size}; field {field} of a DRAM command holds 1 to {1 << bits[field]}"])
+    config.check()

@@ -2,6 +2,10 @@
 
 import json
 import os
+import subprocess
+import sys
+import threading
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from scripts import output
 from scripts.output import Output, git_hash, guarded, write_whole
 from sim.config import ConfigError
 from sim.graph import GraphError
+from sim.program.layout import LayoutError
 from testbenches.build import BuildError
 from testbenches.models.rules import BenchError
 from testbenches.scripts.run import message, nearsage
@@ -45,6 +50,46 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path, monkeypatch, stage
     assert os.listdir(tmp_path) == ["results.json"]
 
 
+def test_a_link_stays_and_its_file_gets_the_text(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link, target = tmp_path / "link.json", tmp_path / "elsewhere" / "results.json"
+    link.symlink_to(target)
+    for text in ("first", "second"):
+        write_whole(link, text)
+        assert link.is_symlink()
+        assert target.read_text() == text
+    assert os.listdir(target.parent) == ["results.json"]
+
+
+def test_a_pipe_is_written_to_and_never_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    assert nearsage("graph", "karate", "--json", pipe).exit_code == 0
+    reader.join(60)
+    assert json.loads(read[0])["statistics"]["nodes"] == 34
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("options", [[], ["--json", "-"]], ids=["table", "json"])
+def test_a_reader_that_has_seen_enough_is_no_failed_check(options):
+    read, write = os.pipe()
+    os.close(read)
+    program = "from scripts.cli import main; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", program, "graph", "karate", *options],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    os.close(write)
+    assert run.returncode == 0
+    assert b"Broken pipe" not in run.stderr
+
+
 @pytest.mark.parametrize("name", ["a_file/results.json", "a_folder", ".", "/"])
 def test_places_that_cannot_be_written(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
@@ -62,6 +107,7 @@ def test_places_that_cannot_be_written(tmp_path, monkeypatch, name):
         (BenchError("stream partials, cycle 3: ..."), 1),
         (ConfigError(["nme.interval is 0: ..."]), 2),
         (GraphError("edges.txt: line 3: ..."), 2),
+        (LayoutError("MatrixCommand.depth is 10000000000 in record 0; ..."), 2),
         (ToolchainError("no compiler: ..."), 2),
         (BuildError("the simulator could not be compiled: ..."), 2),
         (PermissionError(13, "Permission denied", "results.json"), 2),
@@ -83,10 +129,20 @@ def test_control_c(capsys):
     def command():
         raise KeyboardInterrupt
 
-    with pytest.raises(typer.Exit) as caught:
+    with warnings.catch_warnings(), pytest.raises(typer.Exit) as caught:
         guarded(command)()
     assert caught.value.exit_code == 130
     assert "interrupted; nothing was left half-written" in capsys.readouterr().err
+
+
+def test_too_little_memory(capsys):
+    def command():
+        raise MemoryError("Unable to allocate 119. GiB")
+
+    with pytest.raises(typer.Exit) as caught:
+        guarded(command)()
+    assert caught.value.exit_code == 2
+    assert "not enough memory (Unable to allocate 119. GiB); take a smaller graph" in capsys.readouterr().err
 
 
 def test_faults_of_the_program_are_not_hidden():

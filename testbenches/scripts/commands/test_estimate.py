@@ -73,6 +73,12 @@ def test_verify_runs_both_engines():
         assert simulation["cycles_rtl"] == simulation["cycles_model"] > 0
 
 
+def test_an_empty_graph_cannot_be_verified():
+    result = nearsage("estimate", "--graph", "empty:n=0", "--config", "tiny", "--verify")
+    assert result.exit_code == 2
+    assert "nearsage: nothing to simulate: the graph has no edges to reduce" in message(result)
+
+
 def test_a_failed_verification_is_an_error(monkeypatch):
     monkeypatch.setattr(module, "_verify", lambda _source, _out: {"nme": {"equal": True}, "cae": {"equal": False}})
     result = nearsage("estimate", "--config", "tiny", "--verify", "--json", "-")

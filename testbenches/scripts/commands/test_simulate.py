@@ -108,7 +108,14 @@ def test_a_broken_bench_is_a_failed_check(monkeypatch):
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("engine", ["nme", "cae"])
+def test_waves_that_cannot_be_written_are_told_before_the_run(tmp_path):
+    result = nearsage("simulate", "nme", "--waves", tmp_path)
+    assert result.exit_code == 2
+    assert "is a folder; name a file in it" in message(result)
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("engine", ["nme", "cae", "dram"])
 def test_an_empty_graph_is_told(engine):
     result = nearsage("simulate", engine, "--graph", "empty:n=0", "--json", "-")
     assert result.exit_code == 2

@@ -156,3 +156,22 @@ def test_energies_are_those_that_dramsim3_prints():
     assert config.energy.read_pj * printed["num_read_cmds"] == pytest.approx(printed["read_energy"], rel=1e-3)
     assert config.energy.activate_pj * printed["num_act_cmds"] == pytest.approx(printed["act_energy"], rel=1e-3)
     assert config.energy.refresh_pj * printed["num_ref_cmds"] == pytest.approx(printed["ref_energy"], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("burst_length = 8", "burst_length = 7", r"dram.burst_length is 7; it must be even"),
+        ("columns = 1024", "columns = 1023", r"dram.columns is 1023; it must be a multiple of burst_length, 8"),
+        ("device_width_bits = 8", "device_width_bits = 128", r"dram.bus_width_bits is 64; it must be a multiple of"),
+        ("tccd_s = 4", "tccd_s = 3", r"dram.timing.tccd_s is 3; bursts take 4 cycles and would overlap"),
+        ("trefi = 9360", "trefi = 840", r"dram.timing.trefi is 840; refreshes take 420 cycles each and must fit"),
+    ],
+)
+def test_values_that_do_not_fit_together_are_refused(tmp_path, old, new, message):
+    text = resources.files("sim.config.presets").joinpath("gnnear.toml").read_text("utf-8")
+    assert text.count(f"\n{old} ") == 1
+    own = tmp_path / "own.toml"
+    own.write_text(text.replace(f"\n{old} ", f"\n{new} "))
+    with pytest.raises(ConfigError, match=message):
+        load_config(own)

@@ -11,7 +11,7 @@ from sim.config import load_config
 from sim.graph import adjacency, load_graph, statistics
 from sim.program.counters import MATRIX_COUNTERS, REDUCE_COUNTERS
 from sim.program.gcn import compile_gcn_epoch
-from sim.report.tables import counter_table, estimate_table, graph_table, with_unit
+from sim.report.tables import WIDE, counter_table, estimate_table, graph_table, with_unit
 from sim.system.estimate import UNITS, Estimate, estimate
 
 
@@ -70,7 +70,7 @@ def test_counter_table(meanings):
         assert cells[name][0] == f"{cycles:,}"
         assert float(cells[name][1].rstrip("%")) == pytest.approx(100 * cycles / total, abs=0.05)
         assert cells[name][2] == meanings[name]
-    assert cells["all"][:2] == [f"{total:,}", "100.0 %"]
+    assert cells["all"][:2] == [f"{total:,}", "100.0%"]
 
 
 def test_counter_table_of_nothing():
@@ -94,6 +94,21 @@ def test_estimate_table():
         ]  # fmt: skip
     assert rows[-1][:3] == ["epoch", with_unit(result.epoch_seconds, "s"), UNITS[result.bottleneck][0]]
     assert rows[-1][-2:] == [with_unit(result.energy_joules, "J"), f"{result.modelled_share:.0%} modelled"]
+
+
+@pytest.mark.parametrize("width", [64, 80, WIDE - 1, WIDE, 120])
+def test_no_figure_is_cut_off_in_a_narrow_window(width):
+    config = load_config("gnnear")
+    weighted = adjacency(load_graph("karate"), "gcn")
+    result = estimate(compile_gcn_epoch(weighted, weighted.transposed(), (34, 256, 2), config), config)
+    console = Console(record=True, width=width, file=io.StringIO())
+    console.print(estimate_table("one epoch", result, width=console.width))
+    text = console.export_text()
+    assert "…" not in text
+    for phase in result.phases:
+        assert with_unit(phase.seconds, "s") in text
+        assert with_unit(phase.energy_joules, "J") in text
+        assert all(with_unit(seconds, "s") in text for seconds in phase.unit_seconds.values()) or width < WIDE
 
 
 def test_estimate_table_of_nothing():

@@ -212,6 +212,12 @@ def test_bottleneck_is_what_binds_for_the_longest_time():
     assert result.modelled_share == pytest.approx(3 / 7)
 
 
+def test_vector_time_beside_the_array_is_not_modelled():
+    both = {"nme": 1.0, "array": 2.0, "vector": 1.5, "channel": 0.0}
+    phase = Phase(name="", unit="array", seconds=3.5, energy_joules=0.0, kind="modelled", unit_seconds=both)
+    assert Estimate(phases=(phase,)).modelled_share == pytest.approx(2 / 3.5)
+
+
 @pytest.mark.parametrize(
     ("unit", "spec", "slow"),
     [
