@@ -10,4 +10,4 @@ if MISSING:
 
 def pytest_report_header() -> str:
     """Say whether the proofs can run."""
-    return f"proofs: left out, install {' and '.join(MISSING)}" if MISSING else "proofs: bitwuzla"
+    return f"proofs: left out, install {' and '.join(MISSING)}" if MISSING else "proofs: bitwuzla and abc"

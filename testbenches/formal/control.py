@@ -16,7 +16,7 @@ import pyosys
 from amaranth.back import rtlil
 from amaranth.hdl import ClockDomain, Module, Value, ValueCastable
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
 from pyosys import libyosys
 
@@ -89,7 +89,7 @@ def check(component: wiring.Component, *, cycles: int | None = None) -> Verdict:
         design = libyosys.Design()
         for command in (f"read_rtlil {source}", *PASSES, f"write_aiger -zinit -map {names} {graph}"):
             libyosys.Pass.call(design, f"tee -q {command}")
-        engine = "pdr" if cycles is None else f"bmc3 -F {cycles}"
+        engine = "scorr; dc2; pdr" if cycles is None else f"bmc3 -F {cycles}"
         started = time.perf_counter()
         script = f"read_aiger {graph}; {engine}; write_cex -a {trace}"
         run = subprocess.run([ABC, "-q", script], capture_output=True, text=True, check=True)
@@ -131,11 +131,6 @@ def _confirm(component: wiring.Component, broken: str, inputs: list[dict[str, in
     simulator.run()
     if seen != [0] * (len(inputs) - 1) + [1]:
         raise RuntimeError(f"the simulator does not see the counterexample to {broken}: it rises in cycles {seen}")
-
-
-def claims(component: wiring.Component) -> list[str]:
-    """Give the names of the outputs, which must stay 0."""
-    return [name for name, member in component.signature.members.items() if member.flow == Out]
 
 
 def report(component: wiring.Component, verdict: Verdict) -> None:
