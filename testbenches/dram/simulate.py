@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sim.config import DramConfig
 from sim.program.counters import DRAM_COUNTERS
 from sim.program.memory import DRAM_BURST, DRAM_COMMAND, DRAM_REQUEST, DramCommand
-from sim.timing.dram import DramSchedule, schedule_requests
+from sim.timing.dram import schedule_requests
+from sim.timing.dram_schedule import DramSchedule
 from sim.timing.stalls import never_stalled
 from testbenches.bench import Backend, Bench, Result, Sink, Source, run
 from testbenches.dram.channel import DramChannel

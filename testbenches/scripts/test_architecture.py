@@ -27,6 +27,7 @@ TESTED_THROUGH = {
     "hdl/cae/array.py": "testbenches/cae/test_product.py; its bugs in testbenches/test_planted_bugs.py",
     "hdl/cae/pe.py": "testbenches/cae/test_product.py; its bugs in testbenches/test_planted_bugs.py",
     "sim/program/memory.py": "testbenches/models/test_dram.py and dram/test_scheduler.py: only field tables",
+    "sim/timing/dram_schedule.py": "testbenches/sim/timing/test_dram.py and dram/test_scheduler.py: every field",
     "sim/jit.py": "every kernel; its cache by testbenches/test_build.py",
     "sim/config/cae.py": "testbenches/sim/config/test_base.py: every field; test_load.py: derived sizes",
     "sim/config/dram.py": "testbenches/sim/config/test_base.py: every field; test_load.py: derived sizes",
