@@ -47,6 +47,12 @@ class DramScheduler(wiring.Component):
         The burst whose WRITE is given in this cycle: its data is due ``gates.write_to_data - 1`` cycles later.
     finished : Out(1)
         The last burst of a request was commanded.
+    column : Out(1)
+        A burst is commanded in this cycle.
+    waiting : Out(1)
+        Some request has bursts to be commanded.
+    refreshing : Out(1)
+        Some rank turns to its refreshes.
     """
 
     def __init__(self, config: DramConfig) -> None:
@@ -58,6 +64,9 @@ class DramScheduler(wiring.Component):
                 "read": Out(TRANSFER),
                 "write": Out(TRANSFER),
                 "finished": Out(1),
+                "column": Out(1),
+                "waiting": Out(1),
+                "refreshing": Out(1),
             }
         )
 
@@ -78,7 +87,7 @@ class DramScheduler(wiring.Component):
         activates, precharges, reads, writes = Signal(), Signal(), Signal(), Signal()
         columns = reads | writes
 
-        # State of every bank, in the order of (rank, bank group, bank).
+        # Gates. State of every bank, in the order of (rank, bank group, bank).
         opened, rows = [], []
         can_activate, can_precharge, can_column = [], [], []
         built: list[Gate] = []
@@ -90,6 +99,8 @@ class DramScheduler(wiring.Component):
             built.append(made)
             return made.open
 
+        given = serves.any() | Cat(refreshes).any() | Cat(closes).any()
+        can_command = gate("command", [(given, gates.command_to_command)])
         for r in range(n_ranks):
             for g in range(n_groups):
                 for b in range(n_banks):
@@ -192,7 +203,8 @@ class DramScheduler(wiring.Component):
             active.append(timer.active)
             close_ready.append(timer.active & any_open & all_closable.all())
             refresh_ready.append(timer.active & ~any_open & Cat(can_activate[banks]).all())
-        maintain = first_of(Cat(close | refresh for close, refresh in zip(close_ready, refresh_ready, strict=True)))
+        ready = Cat(close | refresh for close, refresh in zip(close_ready, refresh_ready, strict=True))
+        maintain = Mux(can_command, first_of(ready), 0)
         m.d.comb += [closes[r].eq(maintain[r] & close_ready[r]) for r in range(n_ranks)]
         m.d.comb += [refreshes[r].eq(maintain[r] & refresh_ready[r]) for r in range(n_ranks)]
 
@@ -215,7 +227,7 @@ class DramScheduler(wiring.Component):
             )
             precharges_ready.append(free & is_open & ~hit & Array(can_precharge)[bank_index])
         column, activate, precharge = (Cat(ready) for ready in (columns_ready, activates_ready, precharges_ready))
-        with m.If(~maintain.any()):
+        with m.If(can_command & ~maintain.any()):
             with m.If(column.any()):
                 m.d.comb += [serves.eq(first_of(column)), reads.eq(~chosen.write), writes.eq(chosen.write)]
             with m.Elif(activate.any()):
@@ -229,6 +241,9 @@ class DramScheduler(wiring.Component):
         m.d.comb += [
             window.advance.eq(Mux(columns, serves, 0)),
             self.finished.eq(columns & last),
+            self.column.eq(columns),
+            self.waiting.eq(window.valid.any()),
+            self.refreshing.eq(Cat(active).any()),
         ]
 
         # The command bus.
@@ -256,16 +271,16 @@ class DramScheduler(wiring.Component):
             ]
 
         # What moves with the data.
-        given = Signal(TRANSFER)
+        moving = Signal(TRANSFER)
         m.d.comb += [
-            given.burst.tag.eq(chosen.tag),
-            given.burst.burst.eq(burst),
-            given.burst.last.eq(last),
-            self.write.eq(given),
+            moving.burst.tag.eq(chosen.tag),
+            moving.burst.burst.eq(burst),
+            moving.burst.last.eq(last),
+            self.write.eq(moving),
             self.write.valid.eq(writes),
         ]
         line = [Signal(TRANSFER, name=f"reading_{k}") for k in range(gates.read_to_data)]
-        m.d.sync += [line[0].eq(given), line[0].valid.eq(reads)]
+        m.d.sync += [line[0].eq(moving), line[0].valid.eq(reads)]
         m.d.sync += [after.eq(before) for before, after in pairwise(line)]
         m.d.comb += self.read.eq(line[-1])
         return m

@@ -3,7 +3,7 @@
 from sim.config.base import Config, ConfigError
 from sim.config.cae import CaeConfig
 from sim.config.dram import DramConfig, DramCurrents, DramEnergy, DramGates, DramTiming
-from sim.config.load import load_config, preset_names
+from sim.config.load import dram_preset_names, load_config, preset_names
 from sim.config.nme import Element, NmeConfig
 from sim.config.system import ComputeEnergy, PartitionConfig, SystemConfig
 
@@ -21,6 +21,7 @@ __all__ = [
     "NmeConfig",
     "PartitionConfig",
     "SystemConfig",
+    "dram_preset_names",
     "load_config",
     "preset_names",
 ]

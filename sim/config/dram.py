@@ -8,13 +8,17 @@ from sim.config.base import Config, ConfigError
 
 Mapping = Literal["vector_in_bank", "bursts_over_groups"]
 
+MOST_BURSTS = 256
+"""Bursts of a row at most: what a request to the scheduler can name."""
+
 
 class DramGates(NamedTuple):
-    """Fewest cycles from one command to another: what the scheduler waits for. Source: JESD79-4.
+    """Fewest cycles from one command to another: what the scheduler waits for. Source: JESD79-4, JESD79-5.
 
     ``_s`` is for another bank group of the same rank, ``_l`` for the same bank group, ``_other`` for another rank.
     """
 
+    command_to_command: int
     activate_to_column: int
     activate_to_precharge: int
     activate_to_activate: int
@@ -47,6 +51,8 @@ class DramTiming(Config):
 
     tck_ns: float = Field(gt=0)
     """Period of the command clock."""
+    tcmd: int = Field(ge=1)
+    """Command to command on the channel, whatever they are."""
     cl: int = Field(ge=1)
     """Read latency."""
     cwl: int = Field(ge=1)
@@ -79,6 +85,10 @@ class DramTiming(Config):
     """Column to column, other bank group."""
     tccd_l: int = Field(ge=1)
     """Column to column, same bank group."""
+    tccd_l_wr: int = Field(ge=1)
+    """Write to write, same bank group."""
+    trtw_gap: int = Field(ge=0)
+    """Read data to write data: cycles in which the bus is free, for the preamble."""
     trtrs: int = Field(ge=0)
     """Rank switch."""
 
@@ -90,24 +100,18 @@ class DramCurrents(Config):
     """Supply voltage."""
     idd0_ma: float = Field(ge=0)
     """Activate and precharge."""
-    ipp0_ma: float = Field(ge=0)
-    """Activate and precharge, word-line supply."""
-    idd2p_ma: float = Field(ge=0)
-    """Precharge power-down."""
     idd2n_ma: float = Field(ge=0)
     """Precharge standby."""
-    idd3p_ma: float = Field(ge=0)
-    """Active power-down."""
     idd3n_ma: float = Field(ge=0)
-    """Active standby."""
+    """Active standby, all banks open."""
+    idd3n_one_bank_ma: float = Field(ge=0)
+    """Standby with the one bank open that activates and precharges while IDD0 is measured."""
     idd4w_ma: float = Field(ge=0)
     """Burst write."""
     idd4r_ma: float = Field(ge=0)
     """Burst read."""
     idd5ab_ma: float = Field(ge=0)
     """Refresh, all banks."""
-    idd6x_ma: float = Field(ge=0)
-    """Self-refresh."""
 
 
 class DramEnergy(NamedTuple):
@@ -136,11 +140,11 @@ class DramConfig(Config):
     """DIMMs on each channel, one Near-Memory Engine each."""
     ranks_per_dimm: int = Field(ge=1, le=16)
     """Ranks of a DIMM; a vector is split over them and read from all in parallel."""
-    bank_groups: int = Field(ge=1)
+    bank_groups: int = Field(ge=1, le=8)
     """Bank groups of a device."""
-    banks_per_group: int = Field(ge=1)
+    banks_per_group: int = Field(ge=1, le=8)
     """Banks in a bank group."""
-    rows: int = Field(ge=1)
+    rows: int = Field(ge=1, le=1 << 18)
     """Rows of a bank."""
     columns: int = Field(ge=1)
     """Columns of a row."""
@@ -152,14 +156,14 @@ class DramConfig(Config):
     """Data width of a rank."""
     burst_length: int = Field(ge=1)
     """Beats of one burst."""
-    queue_depth: int = Field(ge=1)
-    """Requests queued per bank."""
     window_requests: int = Field(ge=1, le=64)
     """Requests that the scheduler chooses from."""
     mapping: Mapping
     """How a vector lies in a rank: in one bank, or its bursts one after the other in all bank groups."""
+    postponable_refreshes: int = Field(ge=1, le=8)
+    """Refreshes that may be due and not yet given, as the device allows."""
     postponed_refreshes: int = Field(ge=0, le=7)
-    """Refreshes of a busy rank that are put off, to be made up together with the next; DDR4 allows 8 in all."""
+    """Refreshes of a busy rank that are put off, to be made up together with the next: fewer than may be."""
     rank_bandwidth_bytes_per_s: float = Field(gt=0)
     """Bandwidth of one rank as the coarse model takes it."""
     channel_bandwidth_bytes_per_s: float = Field(gt=0)
@@ -181,10 +185,22 @@ class DramConfig(Config):
         faults = {
             f"burst_length is {beats}; it must be even, as two beats move in a cycle": beats % 2,
             f"columns is {self.columns}; it must be a multiple of burst_length, {beats}": self.columns % beats,
+            f"columns is {self.columns}; a row may hold {MOST_BURSTS} bursts of {beats}": (
+                self.columns > MOST_BURSTS * beats
+            ),
             f"bus_width_bits is {self.bus_width_bits}; it must be a multiple of device_width_bits, "
             f"{self.device_width_bits}": self.bus_width_bits % self.device_width_bits,
             f"timing.tccd_s is {t.tccd_s}; bursts take {beats // 2} cycles and would overlap": t.tccd_s < beats // 2,
             f"timing.trefi is {t.trefi}; refreshes take {t.trfc} cycles each and must fit": t.trefi <= 2 * t.trfc,
+            f"postponed_refreshes is {self.postponed_refreshes}; with the next one due they must be at most "
+            f"postponable_refreshes, {self.postponable_refreshes}": (
+                self.postponed_refreshes >= self.postponable_refreshes
+            ),
+        }
+        faults |= {
+            f"currents give {name} = {value:.0f}; an energy is positive: look at what it is the difference of": value
+            < 0
+            for name, value in self.energy._asdict().items()
         }
         problems = [f"dram.{problem}" for problem, fault in faults.items() if fault]
         if problems:
@@ -195,6 +211,7 @@ class DramConfig(Config):
         """Fewest cycles between commands."""
         t, burst = self.timing, self.burst_length // 2
         return DramGates(
+            command_to_command=t.tcmd,
             activate_to_column=t.trcd,
             activate_to_precharge=t.tras,
             activate_to_activate=t.tras + t.trp,
@@ -207,10 +224,10 @@ class DramConfig(Config):
             read_to_read_s=t.tccd_s,
             read_to_read_l=t.tccd_l,
             read_to_read_other=burst + t.trtrs,
-            read_to_write=max(1, t.cl + burst + 2 - t.cwl),
-            read_to_write_other=max(1, t.cl + burst + max(2, t.trtrs) - t.cwl),
+            read_to_write=max(1, t.cl + burst + t.trtw_gap - t.cwl),
+            read_to_write_other=max(1, t.cl + burst + max(t.trtw_gap, t.trtrs) - t.cwl),
             write_to_write_s=t.tccd_s,
-            write_to_write_l=t.tccd_l,
+            write_to_write_l=t.tccd_l_wr,
             write_to_write_other=burst + t.trtrs,
             write_to_read_s=t.cwl + burst + t.twtr_s,
             write_to_read_l=t.cwl + burst + t.twtr_l,
@@ -228,7 +245,7 @@ class DramConfig(Config):
         t, i, burst = self.timing, self.currents, self.burst_length / 2
         devices = self.bus_width_bits // self.device_width_bits
         pj_per_ma_cycle = i.vdd_v * t.tck_ns * devices
-        row_cycle = i.idd0_ma * (t.tras + t.trp) - i.idd3n_ma * t.tras - i.idd2n_ma * t.trp
+        row_cycle = i.idd0_ma * (t.tras + t.trp) - i.idd3n_one_bank_ma * t.tras - i.idd2n_ma * t.trp
         return DramEnergy(
             read_pj=pj_per_ma_cycle * (i.idd4r_ma - i.idd3n_ma) * burst,
             write_pj=pj_per_ma_cycle * (i.idd4w_ma - i.idd3n_ma) * burst,

@@ -28,6 +28,12 @@ class NmeConfig(Config):
     """Pipeline stages of a multiplier, in cycles."""
     add_latency: int = Field(ge=0, le=4)
     """Pipeline stages of an adder, in cycles."""
+    vector_slots: int = Field(ge=2, le=256)
+    """Source vectors (slices of them) that may be under way from the memory or wait for the reduce unit."""
+    list_slots: int = Field(ge=2, le=64)
+    """Chunks of each list (descriptors, sources, edges) that may be under way or wait for their use."""
+    queued_passes: int = Field(ge=1, le=16)
+    """Passes of shards that may be fetched ahead of the reduce unit's command."""
 
     @property
     def lanes(self) -> int:

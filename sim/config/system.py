@@ -1,5 +1,7 @@
 """Configuration of a whole NearSAGE system, and how a graph is laid out on it."""
 
+from fractions import Fraction
+
 from pydantic import Field
 
 from sim.config.base import Config
@@ -68,3 +70,23 @@ class SystemConfig(Config):
     """The layout of a graph."""
     energy: ComputeEnergy
     """Energies outside the DRAM."""
+
+    @property
+    def dimm_memory(self) -> DramConfig:
+        """The ranks of one DIMM as one wide rank.
+
+        Each rank holds the same share of every vector, in the same place; so all ranks of a DIMM get the same commands
+        at the same time, and their refreshes, made together, cost no more than one rank's.
+        """
+        dram = self.dram
+        return dram.replace(ranks_per_dimm=1, bus_width_bits=dram.ranks_per_dimm * dram.bus_width_bits)
+
+    @property
+    def compute_ratio(self) -> Fraction:
+        """Compute cycles of a Near-Memory Engine in one cycle of the DRAM's command clock, at most 1.
+
+        Both clocks come from one source: the ratio is that of small numbers nearest to the configured frequencies.
+        Source: assumption.
+        """
+        ratio = Fraction(self.nme.clock_hz * self.dram.timing.tck_ns / 1e9).limit_denominator(64)
+        return min(max(ratio, Fraction(1, 64)), Fraction(1))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.graph.block_model import sbm
+from sim.graph.clustered import clustered
 from sim.graph.edge_list import load_edge_list
 from sim.graph.errors import GraphError, unknown
 from sim.graph.generators import complete, empty, ring, rmat, star, uniform
@@ -26,6 +27,7 @@ _NAMED: dict[str, Loader] = {
     "karate": load_karate,
     "rmat": rmat,
     "uniform": uniform,
+    "clustered": clustered,
     "sbm": sbm,
     "star": star,
     "ring": ring,
@@ -145,8 +147,8 @@ def load_graph(spec: str) -> Graph:
     ----------
     spec : str
         A name or a file, then ``:key=value,key=value`` as far as wanted: ``karate``; ``planetoid:cora`` (also with
-        ``root=FOLDER``); ``rmat:scale=16,edge_factor=16,seed=1``, ``uniform``, ``sbm``, ``star``, ``ring``,
-        ``complete``, ``empty``; or the path of an edge list, a Matrix Market file or a SciPy `.npz`, such as
+        ``root=FOLDER``); ``rmat:scale=16,edge_factor=16,seed=1``, ``uniform``, ``clustered``, ``sbm``, ``star``,
+        ``ring``, ``complete``, ``empty``; or the path of an edge list, a Matrix Market file or a SciPy `.npz`, such as
         ``web.txt.gz:undirected=true,self_loops=drop``. A file that is called like a name is written ``./karate``.
         `graph_sources` lists all options.
 

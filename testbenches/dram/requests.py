@@ -39,6 +39,23 @@ def random_requests(
     )
 
 
+def sequential_requests(config: DramConfig, count: int) -> NDArray[np.uint8]:
+    """Read successive bursts, as the mapping ``bursts_over_groups`` lays them: bank group, column, bank, row."""
+    burst = np.arange(count)
+    column, row_of_banks = burst // config.bank_groups, config.columns // config.burst_length
+    return DRAM_REQUEST.encode(
+        count,
+        {
+            "bank_group": burst % config.bank_groups,
+            "column": column % row_of_banks,
+            "bank": column // row_of_banks % config.banks_per_group,
+            "row": column // row_of_banks // config.banks_per_group,
+            "bursts": 1,
+            "tag": burst % 65536,
+        },
+    )
+
+
 def oracle_requests(trace: Path) -> NDArray[np.uint8]:
     """Read a trace of 64-byte reads, mapped as in DRAMsim3: column, bank group, bank, rank, row, from the low end."""
     burst = np.array([int(line.split()[0], 16) for line in trace.read_text().splitlines()]) >> 6

@@ -18,4 +18,4 @@ def test_real_graphs(name, stalls):
     assert simulation.equal, simulation.first_difference
     assert simulation.cycles_rtl == simulation.cycles_model == sum(simulation.counters.values())
     shards = layer.program.items[0].shards
-    assert simulation.counters["read"] == 2 * len(shards.sources)  # 64 fp32 features over two ranks: 128 B of each
+    assert simulation.counters["read"] == 4 * len(shards.sources)  # a beat of 512 B in lines of two times 64 B

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hdl.dram.scheduler import DramScheduler
-from sim.config import load_config
+from sim.config import dram_preset_names, load_config
 from sim.program.memory import DramCommand
 from sim.timing.stalls import STALL_KINDS, stall_pattern
 from testbenches.dram.requests import random_requests
@@ -15,8 +15,9 @@ from testbenches.planted import Bug, plant
 DDR4 = load_config("gnnear").dram
 # Refreshes come soon, and every timing has a value of its own, so that no two can be taken for each other.
 ODD_TIMING = {
-    "tck_ns": 0.833, "cl": 11, "cwl": 9, "trcd": 10, "trp": 8, "tras": 23, "trfc": 61, "trefi": 700, "trrd_s": 3,
-    "trrd_l": 5, "twtr_s": 2, "twtr_l": 7, "tfaw": 19, "twr": 13, "trtp": 6, "tccd_s": 4, "tccd_l": 6, "trtrs": 1,
+    "tck_ns": 0.833, "tcmd": 1, "cl": 11, "cwl": 9, "trcd": 10, "trp": 8, "tras": 23, "trfc": 61, "trefi": 700,
+    "trrd_s": 3, "trrd_l": 5, "twtr_s": 2, "twtr_l": 7, "tfaw": 19, "twr": 13, "trtp": 6, "tccd_s": 4, "tccd_l": 6,
+    "tccd_l_wr": 12, "trtw_gap": 3, "trtrs": 1,
 }  # fmt: skip
 SMALL = DDR4.replace(
     ranks_per_dimm=2, bank_groups=2, banks_per_group=2, window_requests=5, postponed_refreshes=1, timing=ODD_TIMING
@@ -44,6 +45,27 @@ def test_other_timings_and_simulators(writes, backend):
     requests = random_requests(SMALL, seed=3, count=250, rows=3, writes=writes)
     schedule = assert_equivalent(requests, SMALL, backend=backend)
     assert schedule.count(DramCommand.REFRESH) > 1
+
+
+@pytest.mark.parametrize("memory", [name for name in dram_preset_names() if name != "ddr4_2400"])
+def test_every_memory(memory):
+    """GNNear's own is in the tests above. Reads with their data, and writes among reads."""
+    config = load_config("gnnear", dram=memory).dram.replace(ranks_per_dimm=1, window_requests=8)
+    given = []
+    for writes in (0.0, 0.3):
+        requests = random_requests(config, seed=11, count=5000, bursts=(1, 6), rows=8, writes=writes)
+        given += [int(command) for command in assert_equivalent(requests, config).command]
+    assert set(given) == set(DramCommand) - {DramCommand.NONE}
+
+
+@pytest.mark.parametrize("writes", [0.0, 0.5])
+@pytest.mark.parametrize("tcmd", [2, 3])
+def test_commands_that_take_more_than_a_cycle(tcmd, writes):
+    """Single bursts, so that every other command is no read or write and the command bus binds."""
+    config = SMALL.replace(**{"timing.tcmd": tcmd})
+    requests = random_requests(config, seed=4, count=250, bursts=(1, 2), writes=writes)
+    schedule = assert_equivalent(requests, config, backend="pysim")
+    assert np.diff(schedule.cycle).min() == tcmd
 
 
 @pytest.mark.parametrize(
@@ -89,6 +111,18 @@ BUGS = [
         new="(reads & same, gates.read_to_read_s)",
     ),
     Bug(
+        name="writes of a bank group as close as reads",
+        module="hdl.dram.scheduler",
+        old="(writes & same, gates.write_to_write_l)",
+        new="(writes & same, gates.read_to_read_l)",
+    ),
+    Bug(
+        name="command bus forgotten",
+        module="hdl.dram.scheduler",
+        old='can_command = gate("command", [(given, gates.command_to_command)])',
+        new='can_command = gate("command", [(given, 1)])',
+    ),
+    Bug(
         name="four activates forgotten",
         module="hdl.dram.scheduler",
         old="                & Array(rank_can_activate)[entry.rank]\n",
@@ -127,7 +161,7 @@ def test_nothing_is_caught_where_nothing_is_planted():
 def is_sound(make):
     # Eight banks in a rank: with fewer, the row cycle hides the window of four activates. Requests trickle in, so that
     # some come as others leave.
-    config = SMALL.replace(ranks_per_dimm=1, banks_per_group=4, window_requests=8)
+    config = SMALL.replace(**{"timing.tcmd": 2}, ranks_per_dimm=1, banks_per_group=4, window_requests=8)
     requests = random_requests(config, seed=3, count=250, rows=3, writes=0.3, bursts=(1, 3))
     stalled = stall_pattern("random", seed=2)
     try:

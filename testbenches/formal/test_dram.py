@@ -25,8 +25,9 @@ from testbenches.planted import Bug, plant
 pytestmark = pytest.mark.formal
 
 TIMING = {
-    "tck_ns": 1, "cl": 4, "cwl": 3, "trcd": 3, "trp": 2, "tras": 5, "trfc": 8, "trefi": 30, "trrd_s": 2,
-    "trrd_l": 3, "twtr_s": 1, "twtr_l": 2, "tfaw": 12, "twr": 3, "trtp": 2, "tccd_s": 2, "tccd_l": 3, "trtrs": 1,
+    "tck_ns": 1, "tcmd": 1, "cl": 4, "cwl": 3, "trcd": 3, "trp": 2, "tras": 5, "trfc": 8, "trefi": 30, "trrd_s": 2,
+    "trrd_l": 3, "twtr_s": 1, "twtr_l": 2, "tfaw": 12, "twr": 3, "trtp": 2, "tccd_s": 2, "tccd_l": 3,
+    "tccd_l_wr": 4, "trtw_gap": 2, "trtrs": 1,
 }  # fmt: skip
 TWO_RANKS = load_config("gnnear").dram.replace(
     ranks_per_dimm=2, bank_groups=2, banks_per_group=1, rows=2, columns=8, burst_length=4, window_requests=2,

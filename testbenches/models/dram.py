@@ -12,7 +12,7 @@ from hdl.layout import struct_layout
 from sim.config import DramConfig
 from sim.program.layout import Field, Layout
 from sim.program.memory import DRAM_COMMAND, DramCommand
-from testbenches.models.dram_rules import DramRule, DramRules, check_config
+from testbenches.models.dram_rules import DramRule, DramRules
 from testbenches.models.dram_storage import DramStorage
 
 _MULTIPLIER = 0x9E3779B97F4A7C15
@@ -117,7 +117,7 @@ class DramDevice(wiring.Component):
     def __init__(self, config: DramConfig, *, storage_bursts: int = 1 << 14) -> None:
         if storage_bursts < 2 or storage_bursts & (storage_bursts - 1):
             raise ValueError(f"storage_bursts is {storage_bursts}; it must be a power of two, 2 or more")
-        check_config(config)
+        config.check()
         self.config = config
         self.storage_bursts = storage_bursts
         self.write_data_cycles = config.timing.cwl + config.burst_length // 2 - 1

@@ -1,26 +1,23 @@
 """Which rule a DRAM command breaks: every rule looks at the times of past commands, none counts down.
 
-A schedule is legal if `DramRules` never names a rule. The names are those of JEDEC (JESD79-4), the values those of the
-configuration.
+A schedule is legal if `DramRules` never names a rule. The names are those of JEDEC (JESD79-4, JESD79-5), the values
+those of the configuration.
 """
 
 from dataclasses import dataclass
 from enum import IntEnum
 
-from amaranth.hdl import Array, Cat, Module, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hdl.layout import struct_layout
-from sim.config import ConfigError, DramConfig
+from sim.config import DramConfig
 from sim.program.memory import DRAM_COMMAND, DramCommand
 
 TIME_BITS = 32
 """A run of up to 2^32 cycles; words of 32 bits simulate fast."""
-
-MAX_POSTPONED = 8
-"""Refreshes that a rank may be behind, and be ahead (JESD79-4, 4.26)."""
 
 
 class DramRule(IntEnum):
@@ -40,9 +37,9 @@ class DramRule(IntEnum):
     REFRESH_OPEN = 6
     """Refresh of a rank with an open bank."""
     REFRESH_EARLY = 7
-    """More than 8 refreshes ahead of one per tREFI."""
+    """More than `postponable_refreshes` (DDR4: 8) ahead of one per tREFI."""
     REFRESH_LATE = 8
-    """More than 8 refreshes behind one per tREFI; needs no command."""
+    """More than `postponable_refreshes` behind one per tREFI; needs no command."""
     TRCD = 9
     """Activate to read or write."""
     TRC = 10
@@ -66,14 +63,16 @@ class DramRule(IntEnum):
     TWTR_S = 19
     """End of the write data to read in another bank group of the rank."""
     READ_TO_WRITE = 20
-    """Read to write on the channel: the bus is free for two cycles between their data."""
+    """Read to write on the channel: the bus is free for the gap between their data."""
     TRTRS = 21
     """Rank switch: the bus is free for tRTRS between data of two ranks, which moves in the order of the commands."""
     TCCD_L = 22
-    """Read or write to read or write in the bank group."""
+    """Read or write to read or write in the bank group; longer from write to write."""
     TCCD_S = 23
     """Read or write to read or write in another bank group of the rank."""
-    STORAGE_FULL = 24
+    TCMD = 24
+    """Command to command on the channel."""
+    STORAGE_FULL = 25
     """Not a rule of JEDEC: a write took the place of another burst in `DramDevice`, whose storage is too small."""
 
 
@@ -134,7 +133,7 @@ class DramRules(wiring.Component):
     """
 
     def __init__(self, config: DramConfig) -> None:
-        check_config(config)
+        config.check()
         self.config = config
         super().__init__(
             {
@@ -153,7 +152,10 @@ class DramRules(wiring.Component):
         longest = config.burst_length + sum(timing.model_dump(exclude={"tck_ns"}).values())
         start = 1 << longest.bit_length()
         now = Signal(TIME_BITS, init=start)
+        self._commanded = commanded = Signal(TIME_BITS)
         m.d.sync += now.eq(now + 1)
+        with m.If(self.command.command != DramCommand.NONE):
+            m.d.sync += commanded.eq(now)
         m.d.comb += self.cycle.eq(now - start)
 
         ranks = [self._rank(rank) for rank in range(config.ranks_per_dimm)]
@@ -188,7 +190,7 @@ class DramRules(wiring.Component):
             ],
             activated=[stamp(f"activated_{at}") for at in range(4)],
             **{name: stamp(name) for name in ("precharged", "read", "written", "refreshed")},
-            deadline=stamp("deadline", (MAX_POSTPONED + 1) * config.timing.trefi),
+            deadline=stamp("deadline", (config.postponable_refreshes + 1) * config.timing.trefi),
         )
 
     def _bank_index(self) -> Value:
@@ -210,13 +212,14 @@ class DramRules(wiring.Component):
         broken: dict[DramRule, list[Value]] = {rule: [] for rule in DramRule if rule is not DramRule.NONE}
 
         def within(stamp: Value, cycles: int) -> Value:
-            return (now - stamp)[:TIME_BITS] < max(cycles, 0)
+            return (now - stamp)[:TIME_BITS] < cycles if cycles > 0 else Const(0)
 
         def require(rule: DramRule, *conditions: Value) -> None:
             """Tell what breaks a rule: all these conditions together."""
             broken[rule].append(Cat(conditions).all())
 
         require(DramRule.BAD_COMMAND, ~Cat(given.values()).any())
+        require(DramRule.TCMD, ~given[DramCommand.NONE], within(self._commanded, timing.tcmd))
         require(DramRule.BAD_ADDRESS, ~given[DramCommand.NONE], command.rank >= config.ranks_per_dimm)
         require(DramRule.BAD_ADDRESS, addresses_bank, command.bank_group >= config.bank_groups)
         require(DramRule.BAD_ADDRESS, addresses_bank, command.bank >= config.banks_per_group)
@@ -237,7 +240,7 @@ class DramRules(wiring.Component):
             here, is_open = command.rank == number, self.ranks_open[number]
             require(DramRule.TRFC, here, ~given[DramCommand.NONE], within(rank.refreshed, timing.trfc))
             require(DramRule.REFRESH_OPEN, here, refresh, is_open)
-            horizon = 2 * MAX_POSTPONED * timing.trefi
+            horizon = 2 * config.postponable_refreshes * timing.trefi
             require(DramRule.REFRESH_EARLY, here, refresh, self.cycle + horizon < rank.deadline)
             require(DramRule.REFRESH_LATE, ~(here & refresh), self.cycle >= rank.deadline)
             require(DramRule.TRP, here, refresh, within(rank.precharged, timing.trp))
@@ -247,7 +250,7 @@ class DramRules(wiring.Component):
             recovery = timing.cwl + burst + timing.twr
             require(DramRule.TWR, here, precharge_all, is_open, within(rank.written, recovery))
             require(DramRule.TFAW, here, activate, within(rank.activated[3], timing.tfaw))
-            require(DramRule.READ_TO_WRITE, write, within(rank.read, timing.cl + burst + 2 - timing.cwl))
+            require(DramRule.READ_TO_WRITE, write, within(rank.read, timing.cl + burst + timing.trtw_gap - timing.cwl))
             for then, latency in latencies.items():
                 require(DramRule.TRTRS, ~here, given[then], within(rank.read, timing.cl + switch - latency))
                 require(DramRule.TRTRS, ~here, given[then], within(rank.written, timing.cwl + switch - latency))
@@ -259,6 +262,7 @@ class DramRules(wiring.Component):
                 require(DramRule.TWTR_L, same, read, within(group.written, data + timing.twtr_l))
                 require(DramRule.TWTR_S, other, read, within(group.written, data + timing.twtr_s))
                 require(DramRule.TCCD_L, same, column, within(group.moved, timing.tccd_l))
+                require(DramRule.TCCD_L, same, write, within(group.written, timing.tccd_l_wr))
                 require(DramRule.TCCD_S, other, column, within(group.moved, timing.tccd_s))
 
         for rule, ways in reversed(broken.items()):
@@ -302,19 +306,3 @@ class DramRules(wiring.Component):
                             m.d.sync += group.moved.eq(now)
                         with m.If(write):
                             m.d.sync += group.written.eq(now)
-
-
-def check_config(config: DramConfig) -> None:
-    """Refuse a configuration that fits no device, by a ConfigError."""
-    sizes = {
-        "ranks_per_dimm": (config.ranks_per_dimm, "rank"),
-        "bank_groups": (config.bank_groups, "bank_group"),
-        "banks_per_group": (config.banks_per_group, "bank"),
-        "rows": (config.rows, "row"),
-        "columns / burst_length": (config.columns // config.burst_length, "column"),
-    }
-    bits = {field.name: field.bits for field in DRAM_COMMAND.fields}
-    for name, (size, field) in sizes.items():
-        if not 1 <= size <= 1 << bits[field]:
-            raise ConfigError([f"{name} is {size}; field {field} of a DRAM command holds 1 to {1 << bits[field]}"])
-    config.check()

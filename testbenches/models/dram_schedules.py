@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.config import DramConfig, DramTiming, load_config
+from sim.config import DramConfig, DramTiming, dram_preset_names, load_config
 from sim.program.memory import DramCommand
-from testbenches.models.dram_rules import MAX_POSTPONED, DramRule
+from testbenches.models.dram_rules import DramRule
 
 ACT, RD, WR = DramCommand.ACTIVATE, DramCommand.READ, DramCommand.WRITE
 PRE, PREA, REF = DramCommand.PRECHARGE, DramCommand.PRECHARGE_ALL, DramCommand.REFRESH
@@ -19,8 +19,10 @@ ODD = GNNEAR.replace(
     banks_per_group=3,
     rows=100,
     columns=48,
+    postponable_refreshes=7,
     timing=DramTiming(
         tck_ns=1.0,
+        tcmd=1,
         cl=14,
         cwl=11,
         trcd=15,
@@ -37,11 +39,19 @@ ODD = GNNEAR.replace(
         trtp=12,
         tccd_s=6,
         tccd_l=8,
+        tccd_l_wr=13,
+        trtw_gap=2,
         trtrs=3,
     ).model_dump(),
 )
 """No two timings alike, no power of two."""
-CONFIGS = {"gnnear": GNNEAR, "odd": ODD}
+MEMORIES = {
+    name: load_config("gnnear", dram=name).dram.replace(ranks_per_dimm=2)
+    for name in dram_preset_names()
+    if name != "ddr4_2400"
+}
+"""Two ranks of every shipped memory but GNNear's own."""
+CONFIGS = {"gnnear": GNNEAR, "odd": ODD, **MEMORIES}
 
 
 class Place(NamedTuple):
@@ -92,6 +102,8 @@ class Schedule:
         cycle, kind, place = step
         here = place[:3]
         broken = []
+        if self.steps and cycle - self.steps[-1].cycle < self.config.timing.tcmd:
+            broken.append(DramRule.TCMD)
         if kind == ACT:
             acts = [at for at, what, where in self._events if what == ACT and where[0] == place.rank]
             broken += [DramRule.BANK_OPEN] * (here in self.rows)
@@ -129,9 +141,9 @@ class Schedule:
         cycle += int(rng.integers(20)) * int(rng.random() < 0.2)
         kind = rng.choice([ACT, RD, WR, PRE, PREA, REF], p=[0.25, 0.3, 0.3, 0.1, 0.03, 0.02])
         debts = cycle // self.config.timing.trefi - self.refreshes
-        if debts.max() >= MAX_POSTPONED // 2:
+        if debts.max() >= self.config.postponable_refreshes // 2:
             kind, place = REF, Place(rank=int(debts.argmax()))
-        elif kind == REF and debts[place.rank] <= -MAX_POSTPONED:
+        elif kind == REF and debts[place.rank] <= -self.config.postponable_refreshes:
             kind = PRE
         if kind in (RD, WR) and self.rows:
             at = list(self.rows)[rng.integers(len(self.rows))]
@@ -172,11 +184,12 @@ class Schedule:
         if (first, then) == (ACT, ACT) and same_rank:
             yield (DramRule.TRRD_L, t.trrd_l) if same_group else (DramRule.TRRD_S, t.trrd_s)
         if (first, then) == (RD, WR):
-            yield DramRule.READ_TO_WRITE, t.cl + burst + 2 - t.cwl
+            yield DramRule.READ_TO_WRITE, t.cl + burst + t.trtw_gap - t.cwl
         if first in latency and then in latency and not same_rank:
             yield DramRule.TRTRS, latency[first] + burst + t.trtrs - latency[then]
         if first in latency and then in latency and same_rank:
-            yield (DramRule.TCCD_L, t.tccd_l) if same_group else (DramRule.TCCD_S, t.tccd_s)
+            in_group = max(t.tccd_l, t.tccd_l_wr) if first == then == WR else t.tccd_l
+            yield (DramRule.TCCD_L, in_group) if same_group else (DramRule.TCCD_S, t.tccd_s)
             if (first, then) == (WR, RD):
                 data = t.cwl + burst
                 yield (DramRule.TWTR_L, data + t.twtr_l) if same_group else (DramRule.TWTR_S, data + t.twtr_s)

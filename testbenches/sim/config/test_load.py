@@ -2,22 +2,31 @@
 
 import os
 import re
+import tomllib
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from sim.config import ConfigError, SystemConfig, load_config, preset_names
+from sim.config import ConfigError, SystemConfig, dram_preset_names, load_config, preset_names
+from sim.program.memory import DRAM_REQUEST
 
-SOURCES = ("artifact", "derived", "standard", "assumption", "BeaconGNN's public simulator")
+SOURCES = (
+    "artifact", "derived", "standard", "assumption", "BeaconGNN's public simulator", "DRAMsim3", "Ramulator 2", "gem5",
+)  # fmt: skip
 
 
 def preset_text(name):
     return resources.files("sim.config.presets").joinpath(f"{name}.toml").read_text("utf-8")
 
 
-def count_values(tree):
-    return sum(count_values(part) if isinstance(part, dict) else 1 for part in tree.values())
+def memory_text(name):
+    return preset_text(f"dram/{name}")
+
+
+def keys(tree, before=""):
+    return [key for name, part in tree.items()
+            for key in (keys(part, f"{before}{name}.") if isinstance(part, dict) else [before + name])]  # fmt: skip
 
 
 # What the artifact of GNNear (PACT 2022) states, by hand; nothing here is read from the presets.
@@ -25,16 +34,14 @@ GNNEAR = {
     "dram.channels": 4, "dram.dimms_per_channel": 4, "dram.ranks_per_dimm": 2,
     "dram.bank_groups": 4, "dram.banks_per_group": 4, "dram.rows": 65_536, "dram.columns": 1_024,
     "dram.device_capacity_gbit": 8, "dram.device_width_bits": 8, "dram.burst_length": 8, "dram.bus_width_bits": 64,
-    "dram.queue_depth": 8,
     "dram.timing.tck_ns": 0.833, "dram.timing.cl": 16, "dram.timing.cwl": 12, "dram.timing.trcd": 16,
     "dram.timing.trp": 16, "dram.timing.tras": 39, "dram.timing.trfc": 420, "dram.timing.trefi": 9_360,
     "dram.timing.trrd_s": 4, "dram.timing.trrd_l": 6, "dram.timing.twtr_s": 3, "dram.timing.twtr_l": 9,
     "dram.timing.tfaw": 26, "dram.timing.twr": 18, "dram.timing.trtp": 9, "dram.timing.tccd_s": 4,
     "dram.timing.tccd_l": 6, "dram.timing.trtrs": 1,
-    "dram.currents.vdd_v": 1.2, "dram.currents.idd0_ma": 48, "dram.currents.ipp0_ma": 3,
-    "dram.currents.idd2p_ma": 25, "dram.currents.idd2n_ma": 34, "dram.currents.idd3p_ma": 37,
+    "dram.currents.vdd_v": 1.2, "dram.currents.idd0_ma": 48, "dram.currents.idd2n_ma": 34,
     "dram.currents.idd3n_ma": 43, "dram.currents.idd4w_ma": 123, "dram.currents.idd4r_ma": 135,
-    "dram.currents.idd5ab_ma": 250, "dram.currents.idd6x_ma": 30,
+    "dram.currents.idd5ab_ma": 250,
     "dram.rank_bandwidth_bytes_per_s": 16e9, "dram.channel_bandwidth_bytes_per_s": 16e9,
     "nme.pes": 16, "nme.lanes_per_pe": 8, "nme.clock_hz": 500_000_000, "nme.interval": 128, "nme.element": "fp32",
     "cae.rows": 128, "cae.columns": 128, "cae.vector_units": 16, "cae.lanes_per_vector_unit": 32,
@@ -82,16 +89,110 @@ def test_engine_latencies_by_hand():
     assert (tiny.cae.pipeline_cycles, tiny.cae.reuse_cycles, tiny.cae.swap_cycles) == (17, 14, 13)
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", [*preset_names(), *(f"dram/{name}" for name in dram_preset_names())])
 def test_every_value_of_a_preset_names_its_source(name):
-    values = [line for line in preset_text(name).splitlines() if re.match(r"\w+ *=", line)]
-    assert len(values) == count_values(load_config(name).model_dump())
-    for line in values:
+    for line in [line for line in preset_text(name).splitlines() if re.match(r"\w+ *=", line)]:
         comment = re.fullmatch(r'\w+ *= *("[^"]*"|[\w.+]+) *# (.+)', line)
         assert comment, line
         assert comment[2].startswith(SOURCES), line
-        if comment[2].startswith(("derived", "assumption")) and name == "gnnear":
+        if comment[2].startswith(("derived", "assumption")) and name != "tiny":
             assert ": " in comment[2], f"says neither of what nor why: {line}"
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_and_its_memory_give_each_value_once(name):
+    own = tomllib.loads(preset_text(name))
+    memory = tomllib.loads(memory_text(own["dram"].pop("preset")))
+    given = keys(own) + keys({"dram": memory})
+    assert sorted(given) == sorted(keys(load_config(name).model_dump()))
+
+
+# JESD79-4 and JESD79-5 by hand: transfers, and what is written in ns there: tRCD, tRAS, tRFC, tREFI, tWR, tRTP, tFAW.
+BINS = {
+    "ddr4_2400": (2400, 13.32, 32, 350, 7800, 15, 7.5, 21),
+    "ddr4_2666": (2666, 14.25, 32, 350, 7800, 15, 7.5, 21),
+    "ddr4_3200": (3200, 13.75, 32, 350, 7800, 15, 7.5, 21),
+    "ddr5_4800": (4800, 16.0, 32, 295, 3900, 30, 7.5, 13.333),
+}
+
+
+@pytest.mark.parametrize("name", dram_preset_names())
+def test_memories_are_of_their_speed_bins(name):
+    transfers, *in_ns = BINS[name]
+    dram = load_config("gnnear", dram=name).dram
+    t = dram.timing
+    assert 2000 / t.tck_ns == pytest.approx(transfers, rel=2e-3)
+    for cycles, ns in zip((t.trcd, t.tras, t.trfc, t.trefi, t.twr, t.trtp, t.tfaw), in_ns, strict=True):
+        assert abs(cycles - ns * transfers / 2000) <= max(1.0, 1e-3 * cycles)
+    assert t.trp == t.trcd
+    assert t.tccd_s == dram.gates.burst == dram.burst_length // 2
+    assert t.tccd_l == t.trrd_l == max(t.tccd_s, round(5 * transfers / 2000))
+    devices = dram.bus_width_bits // dram.device_width_bits
+    bits = dram.bank_groups * dram.banks_per_group * dram.rows * dram.columns * dram.device_width_bits
+    assert bits == dram.device_capacity_gbit << 30
+    assert dram.capacity_bytes == bits // 8 * devices * dram.ranks_per_dimm * dram.dimms
+    peak = transfers * 1e6 * dram.bus_width_bits / 8
+    assert dram.rank_bandwidth_bytes_per_s / peak == pytest.approx(16 / 19.2, rel=3e-3)
+    buses = 64 // dram.bus_width_bits
+    assert dram.channel_bandwidth_bytes_per_s == buses * dram.rank_bandwidth_bytes_per_s
+    assert dram.postponed_refreshes + 1 <= dram.postponable_refreshes == (4 if name.startswith("ddr5") else 8)
+    assert dram.burst_bytes == 64
+
+
+def test_another_memory():
+    base, other = load_config("gnnear"), load_config("gnnear", dram="DDR4-2666")
+    assert other.name == "gnnear+ddr4_2666"
+    assert (other.dram.timing.tccd_l, other.dram.channels) == (7, base.dram.channels)
+    assert other == load_config("gnnear", dram="ddr4_2666")
+    same = load_config("gnnear", dram="ddr4_2400")
+    assert same.replace(name="gnnear") == base
+    every = [load_config(system, dram=name) for system in preset_names() for name in (None, *dram_preset_names())]
+    assert len({config.content_hash() for config in every}) == len(every)
+
+
+def test_a_file_may_name_a_memory_and_change_it(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(preset_text("tiny").replace('"ddr4_2400"', '"DDR5-4800"') + "[dram.timing]\ncl = 36\n", "utf-8")
+    own = load_config(path)
+    # The file's own ranks and latency go before the memory's; a memory asked for goes before both.
+    assert (own.name, own.dram.ranks_per_dimm, own.dram.timing.cl, own.dram.timing.cwl) == ("tiny", 2, 36, 38)
+    asked = load_config(path, dram="ddr5_4800")
+    assert (asked.dram.ranks_per_dimm, asked.dram.timing.cl) == (4, 40)
+    path.write_text(preset_text("tiny").replace('preset = "ddr4_2400"', "# none"), "utf-8")
+    with pytest.raises(ConfigError, match=r"own\.toml: dram\.bank_groups: missing; add it"):
+        load_config(path)
+    assert load_config(path, dram="ddr4_2400").dram == load_config("tiny").dram
+    path.write_text("dram = 3\n", "utf-8")
+    with pytest.raises(ConfigError, match=r"own\.toml: .*dram is 3"):
+        load_config(path, dram="ddr4_2400")
+
+
+def test_unknown_memories_name_the_nearest(tmp_path):
+    with pytest.raises(
+        ConfigError, match=r"memory 'ddr4_2667' is not known; did you mean 'ddr4_2666'\? the presets are"
+    ):
+        load_config("tiny", dram="DDR4-2667")
+    path = tmp_path / "own.toml"
+    path.write_text(preset_text("tiny").replace("ddr4_2400", "ddr4_2404"), "utf-8")
+    with pytest.raises(ConfigError, match=r"own\.toml: memory 'ddr4_2404' is not known; did you mean 'ddr4_2400'"):
+        load_config(path)
+    path.write_text(preset_text("tiny").replace('"ddr4_2400"', "2400"), "utf-8")
+    with pytest.raises(ConfigError, match=r"own\.toml: dram\.preset is 2400; it must be one of ddr4_2400, "):
+        load_config(path)
+
+
+def test_sizes_are_those_that_a_request_can_name():
+    bits = {field.name: field.bits for field in DRAM_REQUEST.fields}
+    fits = load_config("gnnear").dram.replace(
+        ranks_per_dimm=1 << bits["rank"], bank_groups=1 << bits["bank_group"], banks_per_group=1 << bits["bank"],
+        rows=1 << bits["row"], columns=8 << bits["column"],
+    )  # fmt: skip
+    fits.check()
+    for name in ("ranks_per_dimm", "bank_groups", "banks_per_group", "rows"):
+        with pytest.raises(ConfigError, match=name):
+            fits.replace(**{name: 2 * getattr(fits, name)})
+    with pytest.raises(ConfigError, match=r"dram\.columns is 4096; a row may hold 256 bursts of 8"):
+        fits.replace(columns=2 * fits.columns).check()
 
 
 def test_a_file_of_ones_own(tmp_path):
@@ -159,19 +260,19 @@ def test_energies_are_those_that_dramsim3_prints():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("values", "message"),
     [
-        ("burst_length = 8", "burst_length = 7", r"dram.burst_length is 7; it must be even"),
-        ("columns = 1024", "columns = 1023", r"dram.columns is 1023; it must be a multiple of burst_length, 8"),
-        ("device_width_bits = 8", "device_width_bits = 128", r"dram.bus_width_bits is 64; it must be a multiple of"),
-        ("tccd_s = 4", "tccd_s = 3", r"dram.timing.tccd_s is 3; bursts take 4 cycles and would overlap"),
-        ("trefi = 9360", "trefi = 840", r"dram.timing.trefi is 840; refreshes take 420 cycles each and must fit"),
+        ("burst_length = 7", r"dram.burst_length is 7; it must be even"),
+        ("columns = 1023", r"dram.columns is 1023; it must be a multiple of burst_length, 8"),
+        ("device_width_bits = 128", r"dram.bus_width_bits is 64; it must be a multiple of"),
+        ("timing.tccd_s = 3", r"dram.timing.tccd_s is 3; bursts take 4 cycles and would overlap"),
+        ("timing.trefi = 840", r"dram.timing.trefi is 840; refreshes take 420 cycles each and must fit"),
+        ("postponable_refreshes = 3", r"dram.postponed_refreshes is 3; .* at most postponable_refreshes, 3"),
+        ("currents.idd0_ma = 1.0", r"dram.currents give activate_pj = -\d+; an energy is positive"),
     ],
 )
-def test_values_that_do_not_fit_together_are_refused(tmp_path, old, new, message):
-    text = resources.files("sim.config.presets").joinpath("gnnear.toml").read_text("utf-8")
-    assert text.count(f"\n{old} ") == 1
+def test_values_that_do_not_fit_together_are_refused(tmp_path, values, message):
     own = tmp_path / "own.toml"
-    own.write_text(text.replace(f"\n{old} ", f"\n{new} "))
+    own.write_text(preset_text("gnnear").replace("[dram]\n", f"[dram]\n{values}\n"))
     with pytest.raises(ConfigError, match=message):
         load_config(own)

@@ -33,7 +33,7 @@ def test_kinds_of_files_are_told_apart_by_contents(tmp_path):
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("karat", r"'karat'\. Did you mean 'karate'\? Known: complete, empty, karate, planetoid, ring, rmat, sbm"),
+        ("karat", r"'karat'\. Did you mean 'karate'\? Known: clustered, complete, empty, karate, planetoid"),
         ("rmatt:scale=3", "Did you mean 'rmat'"),
         ("planetoids:cora", "Did you mean 'planetoid'"),
         ("", "unknown graph"),

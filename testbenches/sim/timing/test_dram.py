@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.config import load_config
+from sim.config import dram_preset_names, load_config
+from sim.program.address import vector_requests
+from sim.program.geometry import Geometry
 from sim.program.memory import DRAM_REQUEST, DramCommand
 from sim.timing.dram import schedule_requests
-from testbenches.dram.requests import oracle_config, oracle_requests, random_requests
+from testbenches.dram.requests import oracle_config, oracle_requests, random_requests, sequential_requests
 
 DDR4 = load_config("gnnear").dram
 ONE_RANK = DDR4.replace(ranks_per_dimm=1)
@@ -39,18 +41,33 @@ def test_random_gathers_of_256_bytes_reach_95_percent_of_peak():
 
 
 def test_a_sequential_stream_over_bank_groups_reaches_95_percent_of_peak():
-    burst = np.arange(100_000)
-    requests = DRAM_REQUEST.encode(
-        len(burst),
-        {
-            "bank_group": burst % 4,
-            "column": burst // 4 % 128,
-            "bank": burst // 512 % 4,
-            "row": burst // 2048,
-            "bursts": 1,
-        },
-    )
+    requests = sequential_requests(ONE_RANK, 100_000)
     assert share_of_peak(schedule_requests(requests, ONE_RANK), ONE_RANK) >= 0.950
+
+
+def test_vectors_in_order_over_bank_groups_reach_95_percent_of_peak():
+    """All of a DIMM's vectors, one after the other, in the mapping ``bursts_over_groups``: 8 bursts each, in a rank."""
+    config = load_config("gnnear").replace(**{"dram.mapping": "bursts_over_groups"})
+    requests = vector_requests(np.arange(25_000), 0, 2, Geometry.of(config))
+    rank = config.dram.replace(ranks_per_dimm=1)
+    schedule = schedule_requests(requests, rank)
+    assert schedule.count(DramCommand.READ) == 8 * 25_000
+    assert share_of_peak(schedule, rank) >= 0.950
+
+
+@pytest.mark.parametrize("memory", dram_preset_names())
+def test_every_memory_keeps_to_what_binds_it(memory):
+    """Refresh binds gathers of 256 bytes and streams; single bursts of random rows, four activates in tFAW too."""
+    rank = load_config("gnnear", dram=memory).dram.replace(ranks_per_dimm=1, window_requests=32)
+    gates = rank.gates
+    unrefreshed = 1 - gates.refresh_to_activate / gates.refresh_interval
+    streams = [sequential_requests(rank, 100_000), random_requests(rank, seed=0, count=25_000, bursts=(4, 5))]
+    for requests in streams:
+        # A run that ends with refreshes still put off shows a little more than can last.
+        assert 0.99 * unrefreshed < share_of_peak(schedule_requests(requests, rank), rank) < 1.01 * unrefreshed
+    singles = random_requests(rank, seed=0, count=50_000, bursts=(1, 2))
+    bound = unrefreshed * min(1.0, 4 * gates.burst / gates.four_activates)
+    assert 0.95 * bound < share_of_peak(schedule_requests(singles, rank), rank) < 1.01 * bound
 
 
 def test_a_stream_in_one_bank_group_is_bound_by_tccd_l():
