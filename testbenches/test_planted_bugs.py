@@ -14,16 +14,16 @@ TINY = load_config("tiny").replace(**{"nme.pes": 1, "nme.lanes_per_pe": 1, "cae.
 
 REDUCE_BUGS = [
     Bug(
-        name="dropped edge: the last edge of a long shard is taken but not added",
-        module="hdl.nme.reduce",
-        old="accumulator.issue.eq(ready_to_issue & ~drop)",
-        new="accumulator.issue.eq(ready_to_issue & ~drop & ((edges_left != 1) | (status.edges < 9)))",
+        name="dropped edge: the last edge of some shards is taken but not added",
+        module="hdl.nme.run",
+        old="self.issue.eq(step & ~drop)",
+        new="self.issue.eq(step & ~drop & ((shard.edges != 1) | shard.tag[0]))",
     ),
     Bug(
         name="missed interlock: the window of the hazard check is a cycle short",
         module="hdl.nme.accumulator",
-        old="for i in range(1, config.hazard_cycles)",
-        new="for i in range(1, config.hazard_cycles - 1)",
+        old="for i in range(1, self.config.hazard_cycles)",
+        new="for i in range(1, self.config.hazard_cycles - 1)",
     ),
     Bug(
         name="wrong rounding: ties go up instead of to even",
@@ -33,21 +33,21 @@ REDUCE_BUGS = [
     ),
     Bug(
         name="lost stall: the drain goes on while its beat is not taken",
-        module="hdl.nme.reduce",
-        old="step = draining & (~offered | self.partials.ready)",
-        new="step = draining",
+        module="hdl.nme.drain",
+        old="step.eq(draining & ~self.unwritten & (~self.partials.valid | self.partials.ready))",
+        new="step.eq(draining & ~self.unwritten)",
     ),
     Bug(
         name="stale sum: a destination keeps what the shard before left in its place",
-        module="hdl.nme.reduce",
-        old="accumulator.fresh.eq(~touched.bit_select(slot, 1))",
-        new="accumulator.fresh.eq(~touched.bit_select(slot, 1) & (slot != 2))",
+        module="hdl.nme.run",
+        old="self.fresh.eq(~touched.bit_select(slot, 1))",
+        new="self.fresh.eq(~touched.bit_select(slot, 1) & (slot != 2))",
     ),
     Bug(
         name="outside edge accepted: the check against the shard's destinations is off by one",
-        module="hdl.nme.reduce",
-        old="outside = edge.destination >= destinations",
-        new="outside = edge.destination > destinations",
+        module="hdl.nme.run",
+        old="outside = edge.destination >= shard.destinations",
+        new="outside = edge.destination > shard.destinations",
     ),
     Bug(
         name="overrun: a vector loads over the one that is still being read",
@@ -58,14 +58,128 @@ REDUCE_BUGS = [
     Bug(
         name="one cycle too many: right values, but the interlock holds for longer than it must",
         module="hdl.nme.accumulator",
-        old="for i in range(1, config.hazard_cycles)",
-        new="for i in range(1, min(config.hazard_cycles + 1, len(active)))",
+        old="for i in range(1, self.config.hazard_cycles)",
+        new="for i in range(1, min(self.config.hazard_cycles + 1, len(active)))",
     ),
     Bug(
         name="hang: a status is never offered",
+        module="hdl.nme.drain",
+        old="self.status.valid.eq(reporting)",
+        new="self.status.valid.eq(reporting & (self.status.payload.tag != 5))",
+    ),
+    Bug(
+        name="read from the other bank: a sum comes from the bank of the edge at hand",
+        module="hdl.nme.accumulator",
+        old="totals.eq(sums[adding.bank])",
+        new="totals.eq(sums[self.bank])",
+    ),
+    Bug(
+        name="written to the other bank: a sum goes to the bank of the edge at hand",
+        module="hdl.nme.accumulator",
+        old="write.en.eq(active[store] & (step[store].bank == bank))",
+        new="write.en.eq(active[store] & (self.bank == bank))",
+    ),
+    Bug(
+        name="drained from the other bank: what is read out is the bank that runs",
         module="hdl.nme.reduce",
-        old="m.d.comb += self.status.valid.eq(1)",
-        new="m.d.comb += self.status.valid.eq(self.status.payload.tag != 5)",
+        old="accumulator.drain_bank.eq(drain.bank)",
+        new="accumulator.drain_bank.eq(run.bank)",
+    ),
+    Bug(
+        name="bank kept: the next shard adds to the bank that drains",
+        module="hdl.nme.run",
+        old="self.bank.eq(~self.bank)",
+        new="self.bank.eq(self.bank)",
+    ),
+    Bug(
+        name="interlock of one bank: additions to the other do not wait",
+        module="hdl.nme.accumulator",
+        old="& (step[stage].bank == self.bank)",
+        new="& ~step[stage].bank & ~self.bank",
+    ),
+    Bug(
+        name="interlock across banks: right values, but an edge waits for an addition of the shard before",
+        module="hdl.nme.accumulator",
+        old="(step[stage].place == self.place) & (step[stage].bank == self.bank)",
+        new="(step[stage].place == self.place)",
+    ),
+    Bug(
+        name="drained too early: the last sum is read in the cycle in which it is written",
+        module="hdl.nme.accumulator",
+        old="for i in range(1, depth + 1)).any()",
+        new="for i in range(1, depth)).any()",
+    ),
+    Bug(
+        name="drained too late: right values, but the drain waits for the shard that runs",
+        module="hdl.nme.accumulator",
+        old="Cat(active[i] & (step[i].bank == self.drain_bank) for",
+        new="Cat(active[i] for",
+    ),
+    Bug(
+        name="left too early: a shard goes with sources left",
+        module="hdl.nme.run",
+        old="& (shard.edges == step.take) & (shard.sources == self.release)",
+        new="& (shard.edges == step.take)",
+    ),
+    Bug(
+        name="left too late: right values, but a shard goes in the cycle after its last edge",
+        module="hdl.nme.run",
+        old="running & (shard.edges == step.take) & (shard.sources == self.release)",
+        new="running & (shard.edges == 0) & (shard.sources == 0)",
+    ),
+    Bug(
+        name="handed over too early: a shard overtakes a status that is not taken",
+        module="hdl.nme.drain",
+        old="self.ended.ready.eq(~draining & (~reporting | self.status.ready))",
+        new="self.ended.ready.eq(~draining)",
+    ),
+    Bug(
+        name="touched not cleared: a shard drains what the one before it had touched",
+        module="hdl.nme.run",
+        old="touched.eq(0), accumulated.eq(0)]",
+        new="accumulated.eq(0)]",
+    ),
+    Bug(
+        name="status out of order: the tag is that of the shard that runs",
+        module="hdl.nme.drain",
+        old="self.status.payload[name].eq(shard[name])",
+        new="self.status.payload[name].eq(self.ended.payload[name])",
+    ),
+    Bug(
+        name="command overwritten: one is taken while another has not moved on",
+        module="hdl.nme.load",
+        old="self.command.ready.eq(~held & self.loaded)",
+        new="self.command.ready.eq(self.loaded)",
+    ),
+    Bug(
+        name="command taken too late: right values, but a cycle is lost after the last beat of a vector",
+        module="hdl.nme.vector_buffer",
+        old="self.loaded.eq(loads_left == last_beat)",
+        new="self.loaded.eq(loads_left == 0)",
+    ),
+    Bug(
+        name="maximum and minimum swapped",
+        module="hdl.nme.load",
+        old="taken.minimum.eq(command.opcode == ReduceOpcode.MIN)",
+        new="taken.minimum.eq(command.opcode == ReduceOpcode.MAX)",
+    ),
+    Bug(
+        name="opcode of the next shard: an addition ends as what the edge at hand is",
+        module="hdl.nme.accumulator",
+        old="lane.compare.eq(step[depth].compare)",
+        new="lane.compare.eq(self.compare)",
+    ),
+    Bug(
+        name="plus zero compared: a maximum starts from +0 instead of its first element",
+        module="hdl.nme.lane",
+        old="choose.a.eq(Mux(self.fresh, multiply.o, self.total))",
+        new="choose.a.eq(Mux(self.fresh, 0, self.total))",
+    ),
+    Bug(
+        name="weight of a maximum: it is looked at",
+        module="hdl.nme.run",
+        old="Mux(shard.weighted, edge.weight",
+        new="Mux(shard.weighted | shard.compare, edge.weight",
     ),
 ]
 
@@ -141,8 +255,8 @@ def test_bug_in_the_product_unit_is_caught(bug):
 
 def test_nothing_is_caught_where_nothing_is_planted():
     """The same runs with a change that changes nothing: what catches the bugs is not the planting."""
-    same = "step = draining & (~offered | self.partials.ready)"
-    harmless = Bug(name="none", module="hdl.nme.reduce", old=same, new=same.replace("&", " &"))
+    same = "self.ended.ready.eq(~draining & (~reporting | self.status.ready))"
+    harmless = Bug(name="none", module="hdl.nme.drain", old=same, new=same.replace("&", " &"))
     assert reduce_is_sound(plant(harmless, "hdl.nme.reduce", "ReduceUnit", TINY.nme))
     same = "step = draining & (~offered | self.results.ready)"
     harmless = Bug(name="none", module="hdl.cae.product", old=same, new=same.replace("&", " &"))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.config import NmeConfig
-from sim.golden.numbers import add32, bf16_to_fp32, canonical, flush, mul32
+from sim.golden.numbers import add32, bf16_to_fp32, canonical, flush, max32, min32, mul32
 from sim.jit import njit
 from sim.program.commands import (
     EDGE_RECORD,
@@ -21,7 +21,7 @@ from sim.program.commands import (
 from sim.program.reduce_trace import ReduceTrace, Work, decode_work
 
 # Plain numbers, which kernels can store.
-_ADD = int(ReduceOpcode.ADD)
+_MULTIPLY_ADD, _MAX, _MIN = int(ReduceOpcode.MULTIPLY_ADD), int(ReduceOpcode.MAX), int(ReduceOpcode.MIN)
 _OK, _EDGE_DESTINATION, _SOURCE_COUNT = (
     int(code) for code in (ReduceCode.OK, ReduceCode.EDGE_DESTINATION, ReduceCode.SOURCE_COUNT)
 )
@@ -131,10 +131,13 @@ def _run(
                 if code[c] == _OK:
                     code[c] = _EDGE_DESTINATION if v >= work.destinations[c] else _SOURCE_COUNT
             else:
-                weight = np.float32(1) if work.opcode[c] == _ADD else weights[e]
                 first_beat = next_vector + used * work.beats[c]
-                for b in range(work.beats[c]):
-                    _add_beat(out.buffer[v, b], touched[v], weight, vectors[first_beat + b])
+                elements = vectors[first_beat : first_beat + work.beats[c]]
+                if work.opcode[c] >= _MAX:
+                    _compare(out.buffer[v], touched[v], work.opcode[c] == _MIN, elements)
+                else:
+                    weight = weights[e] if work.opcode[c] == _MULTIPLY_ADD else np.float32(1)
+                    _add(out.buffer[v], touched[v], weight, elements)
                 touched[v] = True
                 out.accumulated[c] += 1
             if work.edge_last[e] and not orphan:
@@ -144,29 +147,41 @@ def _run(
         next_edge += work.edges[c]
         next_vector += work.sources[c] * work.beats[c]
         before = n_out
-        for v in range(work.destinations[c]):
-            if touched[v]:
-                n_out = _drain(out, v, work.beats[c], n_out)
-                touched[v] = False
+        n_out = _drain(out, touched, work.beats[c], n_out)
         out.beats_of[c] = n_out - before
 
 
 @njit
-def _add_beat(sums: NDArray[np.float32], touched: bool, weight: np.float32, elements: NDArray[np.float32]) -> None:
-    if touched:
-        for k in range(len(elements)):
-            sums[k] = add32(sums[k], mul32(weight, elements[k]))
-    else:
-        for k in range(len(elements)):
-            sums[k] = add32(np.float32(0), mul32(weight, elements[k]))
+def _add(sums: NDArray[np.float32], touched: bool, weight: np.float32, elements: NDArray[np.float32]) -> None:
+    for b in range(len(elements)):
+        if touched:
+            for k in range(elements.shape[1]):
+                sums[b, k] = add32(sums[b, k], mul32(weight, elements[b, k]))
+        else:
+            for k in range(elements.shape[1]):
+                sums[b, k] = add32(np.float32(0), mul32(weight, elements[b, k]))
 
 
 @njit
-def _drain(out: Sums, v: int, beats: int, n_out: int) -> int:
-    for b in range(beats):
-        out.slot[n_out] = v
-        out.first[n_out] = b == 0
-        out.last[n_out] = b == beats - 1
-        out.data[n_out] = out.buffer[v, b]
-        n_out += 1
+def _compare(chosen: NDArray[np.float32], touched: bool, minimum: bool, elements: NDArray[np.float32]) -> None:
+    for b in range(len(elements)):
+        for k in range(elements.shape[1]):
+            if not touched:
+                chosen[b, k] = elements[b, k]
+            elif minimum:
+                chosen[b, k] = min32(chosen[b, k], elements[b, k])
+            else:
+                chosen[b, k] = max32(chosen[b, k], elements[b, k])
+
+
+@njit
+def _drain(out: Sums, touched: NDArray[np.bool_], beats: int, n_out: int) -> int:
+    for v in np.flatnonzero(touched):
+        for b in range(beats):
+            out.slot[n_out] = v
+            out.first[n_out] = b == 0
+            out.last[n_out] = b == beats - 1
+            out.data[n_out] = out.buffer[v, b]
+            n_out += 1
+    touched[:] = False
     return n_out

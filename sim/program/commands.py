@@ -12,6 +12,10 @@ class ReduceOpcode(IntEnum):
     """Add the source vector."""
     MULTIPLY_ADD = 2
     """Add the source vector times the edge's weight."""
+    MAX = 3
+    """Take the greater of each element; the weight is not looked at."""
+    MIN = 4
+    """Take the lesser of each element; the weight is not looked at."""
 
 
 class ReduceCode(IntEnum):

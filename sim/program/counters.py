@@ -4,17 +4,29 @@ COUNTER_BITS = 48
 """Width of a counter: 4 days at 700 MHz."""
 
 REDUCE_COUNTERS = {
-    "busy": "an edge's beat was accumulated, or a bad edge dropped",
-    "wait_edge": "no edge was offered",
-    "wait_vector": "the edge's source vector was not yet whole",
-    "wait_hazard": "the edge's destination was still being added to",
-    "flush": "all edges were issued; the last sums were being written",
-    "drain": "a partial sum was read or handed over",
-    "wait_partials": "a partial sum was offered but not taken",
-    "wait_status": "the status was handed over, or offered but not taken",
-    "idle": "no command was under way",
+    "busy": "a shard ran: an edge's beat was accumulated, a bad edge dropped, or a source given up",
+    "wait_edge": "a shard ran, but no edge was offered",
+    "wait_vector": "a shard ran, but its source vector was not yet whole",
+    "wait_hazard": "a shard ran, but the edge's destination was still being added to",
+    "wait_drain": "nothing of the shard was left to run: it waited for the one before to drain, or passed on",
+    "flush": "no shard ran; the last sums of one were being written",
+    "drain": "no shard ran; a partial sum was read or handed over",
+    "wait_partials": "no shard ran; a partial sum was offered but not taken",
+    "wait_status": "no shard ran; a status was handed over, or offered but not taken",
+    "idle": "no shard ran, and none drained",
 }
 """Counters of a Near-Memory Engine's reduce unit, in order of precedence, with what a counted cycle was."""
+
+ENGINE_COUNTERS = {
+    "transfer": "a burst took its time on the data bus",
+    "refresh": "a refresh was owed and being made",
+    "row": "a request waited for its row, or for its turn on the bus",
+    "compute": "the next source's vector waited for a slot: the reduce unit, or whoever takes its sums, was behind",
+    "window": "the next shard waited for the other engines",
+    "fetch": "nothing could be asked for yet: a list, or the last vectors, were on their way or in the reduce unit",
+    "idle": "no command was under way",
+}
+"""Counters of a Near-Memory Engine in cycles of the memory's clock, in order of precedence: what a cycle was."""
 
 MATRIX_COUNTERS = {
     "busy": "a row of activations entered the array",

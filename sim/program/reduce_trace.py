@@ -88,7 +88,7 @@ def decode_work(trace: ReduceTrace, config: NmeConfig) -> Work:
     )
     code = np.select(
         [
-            (opcode != ReduceOpcode.ADD) & (opcode != ReduceOpcode.MULTIPLY_ADD),
+            ~np.isin(opcode, list(ReduceOpcode)),
             (beats == 0) | (beats > config.max_beats),
             (destinations == 0) | (destinations > config.interval),
             sources == 0,

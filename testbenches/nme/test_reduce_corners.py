@@ -130,8 +130,14 @@ def test_uneven_latencies_and_sizes(changes):
 def test_bounds_of_every_field_one_by_one():
     """The least and greatest values pass, those just outside are refused, with everything else good."""
     good = {"opcode": 2, "beats": 2, "destinations": 2, "sources": 1, "edges": 1}
-    wrong = {"opcode": (0, 3, 6), "beats": (0, 3, 258), "destinations": (0, 5, 258), "sources": (0,), "edges": (0,)}
-    right = {"opcode": (1, 2), "beats": (1, 2), "destinations": (1, 4)}
+    wrong = {
+        "opcode": (0, 5, 8, 129),
+        "beats": (0, 3, 258),
+        "destinations": (0, 5, 258),
+        "sources": (0,),
+        "edges": (0,),
+    }
+    right = {"opcode": (1, 2, 3, 4), "beats": (1, 2), "destinations": (1, 4)}
     refused = [good | {name: value} for name, values in wrong.items() for value in values]
     done = [good | {name: value} for name, values in right.items() for value in values]
     commands = [command for pair in zip(refused, done * 3, strict=False) for command in pair]

@@ -1,5 +1,7 @@
 """Random streams for a reduce unit, good and bad commands and edges mixed."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,11 +33,12 @@ def random_trace(
     bad: float = 0.0,
     special: float = 0.0,
     destinations: int | None = None,
+    opcodes: Sequence[ReduceOpcode] = tuple(ReduceOpcode),
 ) -> ReduceTrace:
     """Make the streams of random shards.
 
     `bad` is the share of commands that are refused, of edges that point outside, and of last-of-source marks that are
-    wrong; `destinations` narrows the slots that edges hit, for hazards.
+    wrong; `destinations` narrows the slots that edges hit, for hazards; `opcodes` are those of good commands.
     """
     rng = np.random.default_rng(seed)
     fields = {name: [] for name in ("opcode", "beats", "destinations", "tag", "sources", "edges")}
@@ -49,13 +52,13 @@ def random_trace(
         last[rng.choice(n_edges - 1, n_sources - 1, replace=False)] = True
         last[-1] = True
         command = {
-            "opcode": int(rng.choice(list(ReduceOpcode))), "beats": beats, "destinations": slots, "tag": tag,
+            "opcode": int(rng.choice(opcodes)), "beats": beats, "destinations": slots, "tag": tag,
             "sources": n_sources, "edges": n_edges,
         }  # fmt: skip
         refused = rng.random() < bad
         if refused:
             wrong = {
-                "opcode": [0, 3, 255],
+                "opcode": [0, 5, 255],
                 "beats": [0, config.max_beats + 1, 65535],
                 "destinations": [0, config.interval + 1, 65535],
                 "sources": [0],

@@ -41,6 +41,17 @@ def multiply(a, b):
     return rounded(a * b)
 
 
+def greater(a, b):
+    """Give NaN if either is NaN, else the greater number, +0 above -0."""
+    if math.isnan(a) or math.isnan(b):
+        return math.nan
+    return max(a, b, key=lambda number: (number, math.copysign(1, number)))
+
+
+def lesser(a, b):
+    return -greater(-a, -b)
+
+
 def bits_of(number):
     return NAN if math.isnan(number) else struct.unpack("<I", struct.pack("<f", number))[0]
 
@@ -63,7 +74,7 @@ def reduce_streams(commands, edges, vectors, config):
     edges, vectors = iter(edges), iter(vectors)
     for opcode, beats, destinations, tag, n_sources, n_edges in commands:
         reasons = [
-            (1, opcode not in (1, 2)),
+            (1, opcode not in (1, 2, 3, 4)),
             (2, not 0 < beats <= config.max_beats),
             (3, not 0 < destinations <= config.interval),
             (4, n_sources == 0),
@@ -83,11 +94,10 @@ def reduce_streams(commands, edges, vectors, config):
                 code = code or 7
             else:
                 factor = value(weight, config.element) if opcode == 2 else 1.0
-                before = sums.get(slot, [0.0] * len(loaded[0]))
-                sums[slot] = [
-                    add(total, multiply(factor, value(x, config.element)))
-                    for total, x in zip(before, loaded[0], strict=True)
-                ]
+                terms = [multiply(factor, value(x, config.element)) for x in loaded[0]]
+                before = sums.get(slot, terms if opcode > 2 else [0.0] * len(terms))
+                join = {1: add, 2: add, 3: greater, 4: lesser}[opcode]
+                sums[slot] = [join(total, term) for total, term in zip(before, terms, strict=True)]
                 accumulated += 1
             if last and loaded:
                 loaded.pop(0)

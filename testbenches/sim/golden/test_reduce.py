@@ -46,7 +46,7 @@ def random_streams(rng, config, n_commands, fault_share):
     for _ in range(n_commands):
         beats, destinations = int(rng.integers(1, config.max_beats + 1)), int(rng.integers(1, config.interval + 1))
         counts = rng.integers(1, 4, rng.integers(1, 6)).tolist()
-        command = [int(rng.integers(1, 3)), beats, destinations, int(rng.integers(65536)), len(counts), sum(counts)]
+        command = [int(rng.integers(1, 5)), beats, destinations, int(rng.integers(65536)), len(counts), sum(counts)]
         lasts = [i == count - 1 for count in counts for i in range(count)]
         slots = rng.integers(0, destinations, len(lasts)).tolist()
         fault = int(rng.integers(4)) if rng.random() < fault_share else -1
@@ -110,6 +110,35 @@ def test_infinities_cancel_to_nan():
 def test_add_does_not_look_at_the_weight():
     partials, _ = check([(1, 1, 1, 0, 1, 1)], [(0, True, 0x7FC0)], [(0x4040, 0x0001, 0x8000)], CONFIGS["bf16"])
     assert partials[0][3] == [0x40400000, 0, 0]
+
+
+EXTREMES = [
+    # elements in the order of their edges, greatest, least (bf16 bits; fp32 results)
+    ([0x8000], 0x80000000, 0x80000000),  # alone: no +0 is added
+    ([0x0001], 0x00000000, 0x00000000),  # a subnormal is a zero of its sign
+    ([0x807F], 0x80000000, 0x80000000),
+    ([0xFFA5], 0x7FC00000, 0x7FC00000),
+    ([0xBF80], 0xBF800000, 0xBF800000),
+    ([0x8000, 0x0000], 0x00000000, 0x80000000),
+    ([0x0000, 0x8000], 0x00000000, 0x80000000),
+    ([0x0001, 0x8001, 0x0002], 0x00000000, 0x80000000),
+    ([0x3F80, 0x7FC1], 0x7FC00000, 0x7FC00000),
+    ([0xFF81, 0x3F80], 0x7FC00000, 0x7FC00000),
+    ([0x7F80, 0xFF80], 0x7F800000, 0xFF800000),
+    ([0xFF80, 0xFF7F], 0xFF7F0000, 0xFF800000),
+    ([0x3F80, 0x4000, 0xC000, 0x3F81], 0x40000000, 0xC0000000),
+]
+
+
+@pytest.mark.parametrize(("elements", "greatest", "least"), EXTREMES)
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_greatest_and_least(elements, greatest, least, kind):
+    """The weight, here NaN, is not looked at."""
+    shift, n = 0 if kind == "bf16" else 16, len(elements)
+    vectors = [(element << shift, 0, 0) for element in elements]
+    for opcode, expected in ((3, greatest), (4, least)):
+        partials, _ = check([(opcode, 1, 1, 0, n, n)], [(0, True, 0x7FC0 << shift)] * n, vectors, CONFIGS[kind])
+        assert partials[0][3][0] == expected
 
 
 def test_additions_run_in_the_order_of_the_edges():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from sim.config import load_config
-from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND, ReduceCode
+from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND, ReduceCode, ReduceOpcode
 from sim.program.reduce_trace import (
     ReduceTrace,
     beats_of,
@@ -101,16 +101,18 @@ def test_work_without_bytes_is_the_work_of_the_bytes(edge_list, drawn):
 def test_commands_are_judged_in_the_order_of_the_codes():
     good = {"opcode": 2, "beats": 2, "destinations": 9, "sources": 1, "edges": 1}
     faults = [
-        ({"opcode": 0}, ReduceCode.BAD_OPCODE), ({"opcode": 3}, ReduceCode.BAD_OPCODE),
+        ({"opcode": 0}, ReduceCode.BAD_OPCODE), ({"opcode": 5}, ReduceCode.BAD_OPCODE),
+        ({"opcode": 255}, ReduceCode.BAD_OPCODE),
         ({"beats": 0}, ReduceCode.BAD_BEATS), ({"beats": 3}, ReduceCode.BAD_BEATS),
         ({"destinations": 0}, ReduceCode.BAD_DESTINATIONS), ({"destinations": 10}, ReduceCode.BAD_DESTINATIONS),
         ({"sources": 0}, ReduceCode.NO_SOURCES), ({"edges": 0}, ReduceCode.NO_EDGES),
     ]  # fmt: skip
     rows = [(good, ReduceCode.OK), (good | {"opcode": 1, "beats": 1, "destinations": 1}, ReduceCode.OK)]
+    rows += [(good | {"opcode": opcode}, ReduceCode.OK) for opcode in ReduceOpcode]
     rows += [(good | fault, code) for fault, code in faults]
     rows += [(good | fault | later, code) for fault, code in faults for later, second in faults if code < second]
     commands = REDUCE_COMMAND.encode(len(rows), {name: [row[name] for row, _ in rows] for name in good})
-    trace = ReduceTrace(commands=commands, edges=EDGE_RECORD.encode(2, {}), vectors=np.zeros((3, 6), np.uint8))
+    trace = ReduceTrace(commands=commands, edges=EDGE_RECORD.encode(6, {}), vectors=np.zeros((11, 6), np.uint8))
     assert decode_work(trace, BF16).code.tolist() == [code for _, code in rows]
 
 
