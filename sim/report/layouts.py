@@ -12,16 +12,17 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import pairwise
 
-from sim.program import commands, memory
+from sim.program import commands, engine_commands, memory
 from sim.program.commands import result_beat, vector_beat
+from sim.program.engine_commands import update_beat
 from sim.program.layout import Field, Layout
 
 _HEAD = """\
 # Binary layouts
 
-Made by `python -m sim.report.layouts > docs/layouts.md` from `sim/program/commands.py` and `sim/program/memory.py`;
-not to be edited. The RTL's structs (`hdl/layout.py`) and numpy's encoder and decoder (`sim/program/layout.py`) come
-from the same field tables.
+Made by `python -m sim.report.layouts > docs/layouts.md` from `commands.py`, `engine_commands.py` and `memory.py` in
+`sim/program`; not to be edited. The RTL's structs (`hdl/layout.py`) and numpy's encoder and decoder
+(`sim/program/layout.py`) come from the same field tables.
 
 Fields are packed from bit 0 up, little-endian, and a record is padded to whole bytes. Bit 0 of a record is bit 0 of the
 stream's `payload` port. Reserved bits are written as zero and ignored when read. Which stream carries which record is
@@ -30,6 +31,11 @@ said in [nme.md](nme.md), [cae.md](cae.md) and [dram.md](dram.md).
 
 _BEATS = (
     ("Beats of elements", (vector_beat(2, 16), vector_beat(2, 32)), "bf16 has 16 bits an element, fp32 32."),
+    (
+        "Beats of updates",
+        (update_beat(2, 16), update_beat(2, 32)),
+        "What a command STORE takes; as for elements, bf16 has 16 bits and fp32 32.",
+    ),
     ("Beats of results", (result_beat(2),), "The place comes first, so that its offset does not depend on the lanes."),
 )
 """Title, the layouts that a configuration can make of it but for the number of lanes, and a remark."""
@@ -44,7 +50,7 @@ def layouts_markdown() -> str:
         Markdown, in the order of the modules, with a line feed at its end.
     """
     codes, records = [], []
-    for module in (commands, memory):
+    for module in (commands, engine_commands, memory):
         for name, text in _described(ast.parse(inspect.getsource(module)).body):
             value = getattr(module, name)
             if isinstance(value, Layout):
@@ -80,7 +86,7 @@ def _code_list(codes: type[IntEnum]) -> str:
 def _field_table(variants: Sequence[Layout]) -> str:
     lines = ["| bits | width | field | meaning |", "|---|---|---|---|"]
     for place, (field, offset) in enumerate(variants[0].placed()):
-        widths = " or ".join(str(layout.fields[place].bits) for layout in variants)
+        widths = " or ".join(dict.fromkeys(str(layout.fields[place].bits) for layout in variants))
         bits, width = _extent(field, offset, widths)
         name = f"`{field.name}`" if field.name else "reserved"
         meaning = re.sub(r"`(\w+(?:Opcode|Code))`", lambda code: f"[{code[1]}](#{code[1].lower()})", field.meaning)

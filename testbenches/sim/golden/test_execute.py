@@ -126,11 +126,11 @@ def test_stored():
 def test_traces_by_slice_and_dimm():
     weighted = directed_graph()
     shards = shard_adjacency(weighted, TINY)
-    item = Reduce(layer=0, direction="forward", shards=shards, features=70, source="h0", result="p")
-    traces = reduce_traces(item, inputs(weighted.n_nodes, 70, 1), TINY)
+    item = Reduce(layer=0, direction="forward", shards=shards, features=134, source="h0", result="p")
+    traces = reduce_traces(item, inputs(weighted.n_nodes, 134, 1), TINY)
     assert set(traces) == {(part, dimm) for part in range(3) for dimm in np.unique(shards.dimm).tolist()}
     beats = {part: len(traces[part, 0].vectors) // len(traces[2, 0].vectors) for part in range(3)}
-    assert beats == {0: 4, 1: 4, 2: 1}  # 32, 32 and 6 features of 8 lanes
+    assert beats == {0: 8, 1: 8, 2: 1}  # 64, 64 and 6 features of 8 lanes
 
 
 def test_backward_items_are_refused():

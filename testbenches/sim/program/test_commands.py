@@ -67,7 +67,7 @@ def test_the_rtl_has_the_same_bits(name):
 
 
 def test_numbers_that_software_relies_on():
-    assert dict(ReduceOpcode.__members__) == {"ADD": 1, "MULTIPLY_ADD": 2}
+    assert dict(ReduceOpcode.__members__) == {"ADD": 1, "MULTIPLY_ADD": 2, "MAX": 3, "MIN": 4}
     assert dict(MatrixOpcode.__members__) == {"PRODUCT": 1}
     assert list(ReduceCode) == list(range(8))
     assert [code.name for code in ReduceCode] == [
