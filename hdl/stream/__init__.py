@@ -1,0 +1,1 @@
+"""Parts of streams: what stands between two engines or two clocks."""
