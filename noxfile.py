@@ -59,6 +59,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def soak(session: nox.Session) -> None:
+    """Run the broad sweeps that the tests leave out."""
+    install(session, "tests")
+    session.run("pytest", "-n", "2", "-m", "soak", "--ignore=testbenches/formal", *session.posargs)
+
+
+@nox.session
 def verilog(session: nox.Session) -> None:
     """Generate all designs into build/verilog, then lint and synthesize them."""
     install(session, "tests")

@@ -22,18 +22,23 @@ from sim.golden.numbers import to_bf16
 from sim.golden.product import product
 from sim.golden.reduce import reduce_streams
 from sim.graph import adjacency, load_graph
+from sim.program.commands import ReduceOpcode
+from sim.program.engine_work import decode_engine_work
 from sim.program.gcn import compile_gcn_epoch, shard_adjacency
 from sim.program.items import Reduce
 from sim.program.memory import DramCommand
 from sim.system.estimate import estimate
 from sim.timing.dram import schedule_requests
+from sim.timing.nme import engine_timing
 from sim.timing.reduce import reduce_timing
 from testbenches.bench import Backend
 from testbenches.cae.simulate import simulate_product
 from testbenches.cae.traces import tiles_trace
 from testbenches.dram.requests import random_requests
 from testbenches.dram.simulate import simulate_dram
+from testbenches.nme.programs import reduce_programs
 from testbenches.nme.simulate import simulate_reduce
+from testbenches.nme.simulate_engine import simulate_engines
 from testbenches.nme.traces import random_trace
 
 Row = tuple[str, str, str]
@@ -157,6 +162,27 @@ def dram() -> list[Row]:
     ]
 
 
+def engines() -> list[Row]:
+    """Near-Memory Engines on a graph with Reddit's reuse: timing model, and RTL with devices on a small one."""
+    config = load_config("gnnear").replace(**{"nme.interval": 256})
+    graph = load_graph("clustered:nodes=23296,edges=1146158,reuse=1.77,interval=256")
+    programs = reduce_programs(graph, config, 128, opcode=ReduceOpcode.ADD, normalization="none")
+    works = [decode_engine_work(program, config) for program in programs]
+    rows = []
+    for n in (1, 4, 16):
+        elapsed = seconds(lambda n=n: engine_timing(works[:n], config))
+        cycles = engine_timing(works[:n], config)[0].cycles
+        rate = f"{n * cycles / elapsed / 1e6:.1f} M cycles/s"
+        rows.append((f"timing of {n} engines in step", rate, f"{n} x {cycles:,} cycles, DRAM scheduler included"))
+    tiny = load_config("tiny").replace(**{"dram.channels": 1, "dram.dimms_per_channel": 1})
+    simulation = simulate_engines(reduce_programs(load_graph("rmat:scale=10,edge_factor=8,seed=1"), tiny, 32), tiny)
+    if not simulation.equal:
+        raise AssertionError(simulation.first_difference)
+    rate = simulation.cycles_simulated / simulation.seconds_wall
+    rows.append(("engine and devices, trace", f"{rate:,.0f} cycles/s", f"{simulation.cycles_simulated:,} cycles"))
+    return rows
+
+
 def estimates() -> list[Row]:
     """Edges estimated per second, sharding included."""
     config = load_config("gnnear")
@@ -170,7 +196,8 @@ def main() -> None:
     """Measure everything and print a table."""
     table = Table("what", "speed", "beside it", title="speeds", title_justify="left")
     console = Console(width=None if sys.stdout.isatty() else 160)
-    for measure in track([simulators, dram, loading, models, estimates], "measuring", console=console, transient=True):
+    measures = [simulators, dram, engines, loading, models, estimates]
+    for measure in track(measures, "measuring", console=console, transient=True):
         for row in measure():
             table.add_row(*row)
     console.print(table)

@@ -8,7 +8,7 @@ from hdl.counters import share_out
 from hdl.dram.scheduler import TRANSFER, DramScheduler
 from hdl.layout import struct_layout
 from hdl.nme.compute_clock import ComputeClock
-from hdl.nme.fetch import FILL, UNIT_BITS, LIST_JOB, Unit
+from hdl.nme.fetch import FILL, LIST_JOB, UNIT_BITS, Unit
 from hdl.nme.front import Front
 from hdl.nme.gather import GATHER_JOB, Gather
 from hdl.nme.list_reader import ListReader
@@ -19,7 +19,7 @@ from hdl.nme.tickets import Tickets
 from hdl.stream.queue import StreamQueue
 from hdl.stream.register import StreamRegister
 from sim.config import SystemConfig
-from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND, REDUCE_STATUS, result_beat, vector_beat
+from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND, REDUCE_STATUS, result_beat
 from sim.program.counters import COUNTER_BITS, ENGINE_COUNTERS, REDUCE_COUNTERS
 from sim.program.engine_commands import (
     ENGINE_COMMAND,

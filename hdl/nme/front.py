@@ -62,7 +62,7 @@ class VectorShape(wiring.Component):
             bursts.eq((self.beats >> slice_bits) * geometry.slice_bursts + in_each_group(geometry, rest)),
             self.bad.eq((bursts == 0) | (bursts > geometry.bursts)),
             self.stride_log2.eq(sum((bursts > 1 << k for k in range(ceil_log2(geometry.bursts))), Const(0, 1))),
-            self.limit.eq(Const(geometry.vectors(1) << geometry.stride_log2(1), 33) >> self.stride_log2[:3]),
+            self.limit.eq(Const(geometry.vectors(1) << geometry.stride_log2(1), 33) >> self.stride_log2),
         ]
         return m
 

@@ -179,7 +179,7 @@ class Gather(wiring.Component):
         fill = self.fill
         mine = fill.valid & (fill.unit == Unit.VECTORS)
         # Lines go round the bank groups, which are the pieces.
-        line = Signal(8)
+        line = Signal(range(max(words * lines_of_word, 1 << 8)))
         slot = fill.slot[: ceil_log2(self._slots)]
         m.d.comb += [
             line.eq(Cat(fill.piece[: ceil_log2(geometry.groups)], fill.burst)),

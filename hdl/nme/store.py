@@ -117,7 +117,7 @@ class Store(wiring.Component):
                 m.d.sync += number.eq(update.number)
 
         # Requests of a slice that is whole: its beats are those before `beat`.
-        lines = Signal(8)
+        lines = Signal(16)
         beats = Mux(beat == 0, geometry.slice_beats, beat)
         m.d.comb += lines.eq((beats * geometry.beat_bytes + geometry.line_bytes - 1) >> ceil_log2(geometry.line_bytes))
         n_pieces = pieces_of(lines, groups)
@@ -176,7 +176,7 @@ class Store(wiring.Component):
             m.d.comb += write.data[i].eq(Mux(place == i, self.updates.payload.data.as_value(), 0))
 
         leaving = delayed(m, self.given, self._data_delay - 1, name="leaving", reset_less=False)[-1]
-        line = Signal(8)
+        line = Signal(range(max(words * lines_of_word, 1 << 8)))
         m.d.comb += [
             line.eq(Cat(leaving.piece[: ceil_log2(geometry.groups)], leaving.burst)),
             read.addr.eq(

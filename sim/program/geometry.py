@@ -5,6 +5,7 @@ from typing import NamedTuple
 from sim.config import ConfigError, SystemConfig
 from sim.program.engine_commands import SHARD_DESCRIPTOR
 from sim.program.layout import LayoutError
+from sim.program.memory import DRAM_REQUEST
 
 KINDS = 8
 """Kinds of vector that a vertex can have (feature, a, z, h, delta, ...): the three lowest row bits. Source: GNNear's
@@ -14,6 +15,9 @@ LIST_KIND = KINDS - 1
 CHUNK_LINES = 4
 """Lines of a chunk: lists begin at chunks, and are fetched a chunk at a time. Source: assumption (one row opened for
 four bursts, as for a gather of 256 bytes)."""
+
+MOST_BURSTS_OF_REQUEST = (1 << next(field.bits for field in DRAM_REQUEST.fields if field.name == "bursts")) - 1
+"""Bursts that a request to the DRAM scheduler can name, at most."""
 
 
 class Geometry(NamedTuple):
@@ -61,7 +65,8 @@ class Geometry(NamedTuple):
         ------
         ConfigError
             A size is no power of two, or the vector buffer is smaller than a line: addresses would need a divider. Or
-            a row is too short for a chunk, or a chunk for a descriptor, or there are fewer rows than kinds.
+            a row is too short for a chunk or a beat, or a line for a descriptor; or a slice takes more bursts of a row
+            than a request can name; or there are fewer rows than kinds.
         """
         nme, dram = config.nme, config.dram
         geometry = cls(
@@ -97,10 +102,20 @@ class Geometry(NamedTuple):
             )
         if geometry.rows == 0:
             problems.append(f"dram.rows is {dram.rows}; {KINDS} kinds of vector need a row each")
-        if geometry.chunk_bytes < SHARD_DESCRIPTOR.bytes:
+        if geometry.line_bytes < SHARD_DESCRIPTOR.bytes:
             problems.append(
-                f"a chunk has {geometry.chunk_bytes} bytes, a descriptor {SHARD_DESCRIPTOR.bytes}; widen the memory: "
+                f"a line has {geometry.line_bytes} bytes, a descriptor {SHARD_DESCRIPTOR.bytes}; widen the memory: "
                 "dram.bus_width_bits, dram.burst_length or dram.ranks_per_dimm"
+            )
+        if not problems and not geometry.fits(1):
+            problems.append(
+                f"one beat of {geometry.beat_bytes} bytes needs {geometry._bursts_of(1)} bursts of a row, which has "
+                f"{geometry.bursts}; use fewer nme.pes or nme.lanes_per_pe"
+            )
+        if not problems and min(geometry.slice_bursts, geometry.bursts) > MOST_BURSTS_OF_REQUEST:
+            problems.append(
+                f"nme.max_beats is {geometry.slice_beats}: a slice of {geometry.slice_bursts} bursts is more than a "
+                f"request can name, {MOST_BURSTS_OF_REQUEST}; make it {geometry.slice_beats // 2} or less"
             )
         if problems:
             raise ConfigError(problems)

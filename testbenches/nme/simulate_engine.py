@@ -19,7 +19,7 @@ from sim.program.geometry import Geometry
 from sim.program.image import DimmImage
 from sim.program.layout import Layout
 from sim.program.memory import DRAM_COMMAND
-from sim.timing.engine import EngineStalls, EngineTiming, engine_timing
+from sim.timing.nme import EngineStalls, EngineTiming, engine_timing
 from sim.timing.stalls import StallKind, stall_pattern
 from testbenches.bench import Backend, Bench, Result, Sink, Source, run
 from testbenches.models.dram_rules import DramRule

@@ -113,9 +113,14 @@ def test_vectors_that_fit_no_row():
         ({"nme.max_beats": 2}, "nme.max_beats is 2: a slice of 64 bytes is less than a line .*; make it 4 or more"),
         ({"dram.columns": 16}, "dram.columns / dram.burst_length is 2; a chunk takes 4"),
         ({"dram.rows": 7}, "dram.rows is 7; 8 kinds of vector need a row each"),
+        ({"dram.columns": 32, "nme.pes": 64}, "one beat of 2048 bytes needs 16 bursts of a row, which has 4; "),
+        (
+            {"dram.columns": 2048, "nme.pes": 8, "nme.max_beats": 256},
+            "nme.max_beats is 256: a slice of 512 bursts is more than a request can name, 255; make it 128 or less",
+        ),
         (
             {"dram.bus_width_bits": 8, "dram.burst_length": 2, "dram.ranks_per_dimm": 2},
-            "a chunk has 16 bytes, a descriptor 32; widen the memory: dram.bus_width_bits, ",
+            "a line has 4 bytes, a descriptor 32; widen the memory: dram.bus_width_bits, ",
         ),
     ],
 )

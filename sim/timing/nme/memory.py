@@ -9,9 +9,9 @@ from sim.config import DramGates
 from sim.jit import njit_in_place
 from sim.program.counters import ENGINE_COUNTERS
 from sim.timing import dram_steps as dram
-from sim.timing import engine_state as st
 from sim.timing.dram_schedule import PRECHARGE, READ, WRITE
 from sim.timing.dram_steps import FAR, SchedulerShape, SchedulerState
+from sim.timing.nme import state as st
 
 TRANSFER, REFRESHING, ROW, COMPUTE, WINDOW, FETCH, IDLE = range(len(ENGINE_COUNTERS))
 

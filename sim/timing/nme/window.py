@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.jit import njit_in_place
-from sim.timing import engine_state as st
 from sim.timing.dram_steps import FAR
-from sim.timing.engine_state import Tables, one_engine
+from sim.timing.nme import state as st
+from sim.timing.nme.state import Tables, one_engine
 
 # Places of the array that `window_shows` keeps its last answer in.
 FIRST_SHUT, FROM, UNTIL, FACTS, FACTS_SEEN = range(5)

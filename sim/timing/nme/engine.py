@@ -11,14 +11,14 @@ from sim.config import SystemConfig
 from sim.program.counters import ENGINE_COUNTERS, REDUCE_COUNTERS
 from sim.program.engine_work import EngineWork
 from sim.program.memory import DramCommand
-from sim.timing import engine_state as st
 from sim.timing import reduce_steps as rs
 from sim.timing.dram_steps import SchedulerShape, SchedulerState, reset_state
-from sim.timing.engine_kernel import Fleet, run
-from sim.timing.engine_memory import IDLE, Memory
-from sim.timing.engine_reduce import Outside
-from sim.timing.engine_state import Tables
-from sim.timing.engine_tables import sizes_of, tables_of
+from sim.timing.nme import state as st
+from sim.timing.nme.kernel import Fleet, run
+from sim.timing.nme.memory import IDLE, Memory
+from sim.timing.nme.reduce import Outside
+from sim.timing.nme.state import Tables
+from sim.timing.nme.tables import sizes_of, tables_of
 from sim.timing.stalls import check_patterns, never_stalled
 from sim.timing.streams import next_free, waits_of
 

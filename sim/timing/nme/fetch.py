@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from sim.jit import njit_in_place
 from sim.program.geometry import KINDS, LIST_KIND
 from sim.timing import dram_steps as dram
-from sim.timing import engine_state as st
 from sim.timing.dram_steps import FAR
-from sim.timing.engine_state import Tables
+from sim.timing.nme import state as st
+from sim.timing.nme.state import Tables
 
 
 @njit_in_place

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.jit import njit_in_place
-from sim.timing import engine_state as st
 from sim.timing import reduce_steps as rs
 from sim.timing.dram_steps import FAR
-from sim.timing.engine_clock import compute_cycle_from, cycle_of
-from sim.timing.engine_fetch import record_offered, take_record
-from sim.timing.engine_state import Tables
+from sim.timing.nme import state as st
+from sim.timing.nme.clock import compute_cycle_from, cycle_of
+from sim.timing.nme.fetch import record_offered, take_record
+from sim.timing.nme.state import Tables
 from sim.timing.streams import next_free
 
 

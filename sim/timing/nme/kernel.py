@@ -1,7 +1,7 @@
 """The kernel of the engines' timing model: it jumps from one event on a DIMM's memory to the next.
 
 Events are what the memory's side does: a DRAM command, a request that enters the scheduler's window, one that is
-chosen for it, a pass that begins. All else follows (`sim.timing.engine_units`).
+chosen for it, a pass that begins. All else follows (`sim.timing.nme.units`).
 """
 
 from typing import NamedTuple
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from sim.config import DramGates
 from sim.jit import njit_in_place
 from sim.timing import dram_steps as dram
-from sim.timing import engine_state as st
 from sim.timing import reduce_steps as rs
 from sim.timing.dram_steps import FAR, SchedulerShape, SchedulerState
-from sim.timing.engine_fetch import ask, moved, take_record, vector_begun
-from sim.timing.engine_memory import Memory, account, give_command, look_ahead, needs_window
-from sim.timing.engine_reduce import Outside
-from sim.timing.engine_state import Tables, one_engine
-from sim.timing.engine_units import advance, push_ticket
-from sim.timing.engine_window import FACTS, FIRST_SHUT, UNTIL, window_shows
+from sim.timing.nme import state as st
+from sim.timing.nme.fetch import ask, moved, take_record, vector_begun
+from sim.timing.nme.memory import Memory, account, give_command, look_ahead, needs_window
+from sim.timing.nme.reduce import Outside
+from sim.timing.nme.state import Tables, one_engine
+from sim.timing.nme.units import advance, push_ticket
+from sim.timing.nme.window import FACTS, FIRST_SHUT, UNTIL, window_shows
 
 
 class Fleet(NamedTuple):
@@ -124,7 +124,7 @@ def _look(fleet: Fleet, e: Tables, s: SchedulerState, gates: DramGates, shape: S
 def _act(fleet: Fleet, e: Tables, r: rs.ReduceState, outside: Outside) -> bool:
     """Let the units do what they do in cycle ``now[NOW]``; return whether what the engine tells others may change."""
     now, t = e.now, e.now[st.NOW]
-    told = now[st.COMMAND] + now[st.TICKET] + now[st.FIRST_TICKET] + now[st.WANTS_FROM]
+    told, wanted_from = now[st.COMMAND] + now[st.TICKET] + now[st.FIRST_TICKET], now[st.WANTS_FROM]
     bad, begins = now[st.BAD_WANTED] <= t, now[st.BEGIN_WANTED] <= t
     if bad:
         e.slots[st.S_WHOLE, now[st.VECTOR] % e.sizes[st.Z_VECTOR_SLOTS]] = t + 1
@@ -137,7 +137,7 @@ def _act(fleet: Fleet, e: Tables, r: rs.ReduceState, outside: Outside) -> bool:
     if bad:
         vector_begun(e, t)
     advance(e, r, outside)
-    tells = told != now[st.COMMAND] + now[st.TICKET] + now[st.FIRST_TICKET] + now[st.WANTS_FROM]
+    tells = told != now[st.COMMAND] + now[st.TICKET] + now[st.FIRST_TICKET] or wanted_from != now[st.WANTS_FROM]
     fleet.shared[FACTS] += tells
     return bool(tells)
 

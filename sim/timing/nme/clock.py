@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.jit import njit_in_place
-from sim.timing import engine_state as st
+from sim.timing.nme import state as st
 
 
 @njit_in_place

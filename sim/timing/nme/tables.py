@@ -8,9 +8,9 @@ from sim.program.commands import EDGE_RECORD
 from sim.program.engine_commands import SHARD_DESCRIPTOR, SOURCE_RECORD, EngineCode, EngineOpcode
 from sim.program.engine_work import EngineWork
 from sim.program.geometry import CHUNK_LINES, Geometry
-from sim.timing import engine_state as st
 from sim.timing.dram_steps import FAR
-from sim.timing.engine_state import Tables
+from sim.timing.nme import state as st
+from sim.timing.nme.state import Tables
 
 
 def sizes_of(config: SystemConfig, loaded: int) -> NDArray[np.int64]:

@@ -5,12 +5,12 @@ in which the hardware makes it.
 """
 
 from sim.jit import njit_in_place
-from sim.timing import engine_state as st
 from sim.timing import reduce_steps as rs
 from sim.timing.dram_steps import FAR
-from sim.timing.engine_fetch import note_wants, record_offered, slice_beats, slice_stored
-from sim.timing.engine_reduce import Outside, end_pass, feed
-from sim.timing.engine_state import Tables
+from sim.timing.nme import state as st
+from sim.timing.nme.fetch import note_wants, record_offered, slice_beats, slice_stored
+from sim.timing.nme.reduce import Outside, end_pass, feed
+from sim.timing.nme.state import Tables
 from sim.timing.streams import next_free
 
 
