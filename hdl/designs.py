@@ -11,6 +11,7 @@ from hdl.arith.convert import Bf16ToFp32, Fp32ToBf16
 from hdl.arith.mul import Bf16Mul, Fp32Mul
 from hdl.cae.product import ProductUnit
 from hdl.dram.scheduler import DramScheduler
+from hdl.nme.engine import NearMemoryEngine
 from hdl.nme.reduce import ReduceUnit
 from sim.config import SystemConfig
 
@@ -44,12 +45,20 @@ def _arith(summary: str, component: type[wiring.Component], latency: Callable[[S
 
 DESIGNS: dict[str, DesignEntry] = {
     "nme": DesignEntry(
-        summary="Near-Memory Engine: reduce unit with the output buffer of one interval",
+        summary="Near-Memory Engine of one DIMM: fetch of shards, gather, reduce unit, DRAM scheduler",
+        make=NearMemoryEngine,
+        latency=lambda config: {
+            "read_to_line": config.dimm_memory.gates.read_to_data,
+            "write_to_line": config.dimm_memory.gates.write_to_data - 1,
+        },
+    ),
+    "reduce": DesignEntry(
+        summary="reduce unit of a Near-Memory Engine with the output buffer of one interval",
         make=lambda config: ReduceUnit(config.nme),
         latency=lambda config: {
             "beat_to_sum": config.nme.pipeline_cycles,
             "same_destination": config.nme.hazard_cycles,
-            "last_beat_to_first_partial": config.nme.pipeline_cycles + 3,
+            "last_beat_to_first_partial": config.nme.pipeline_cycles + 2,
         },
     ),
     "cae": DesignEntry(

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from sim.config import dram_preset_names
 from sim.graph import Graph, load_graph
 
 GraphOption = Annotated[
@@ -17,6 +18,14 @@ GraphOption = Annotated[
 ]
 ConfigOption = Annotated[
     str, typer.Option("--config", metavar="NAME|FILE", help="A preset (tiny, gnnear) or a TOML file of your own.")
+]
+DramOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dram",
+        metavar="NAME",
+        help=f"Put another memory into the configuration: {', '.join(dram_preset_names())}.",
+    ),
 ]
 JsonOption = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Also write the results as JSON; - is standard output.")

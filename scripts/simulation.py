@@ -1,24 +1,45 @@
 """Running an engine for a command: progress, verdict and table."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from sim.program.counters import DRAM_COUNTERS, MATRIX_COUNTERS, REDUCE_COUNTERS
+from sim.report.channel_table import channel_table
 from sim.report.tables import counter_table
+from sim.system.channel import EngineFigures, together
 from sim.timing.stalls import StallKind
+from testbenches.channel import ChannelReduce
 from testbenches.equivalence import Simulation
-from testbenches.layer import Engine, Layer
+from testbenches.layer import Layer, Unit
+from testbenches.nme.simulate_engine import EngineSimulation
 
-_COUNTERS = {"nme": REDUCE_COUNTERS, "cae": MATRIX_COUNTERS, "dram": DRAM_COUNTERS}
-_TITLES = {"nme": "Near-Memory Engine", "cae": "Centralized Acceleration Engine", "dram": "DRAM scheduler of one rank"}
-_MODELS = {"nme": "golden model", "cae": "golden model", "dram": "devices' contents"}
+_COUNTERS = {"reduce": REDUCE_COUNTERS, "cae": MATRIX_COUNTERS, "dram": DRAM_COUNTERS}
+_TITLES = {"reduce": "reduce unit", "cae": "Centralized Acceleration Engine", "dram": "DRAM scheduler of one rank"}
+_MODELS = {"reduce": "golden model", "cae": "golden model", "dram": "devices' contents"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelRun:
+    """A run of the Near-Memory Engines of a channel.
+
+    Attributes
+    ----------
+    simulation : EngineSimulation
+        The comparison.
+    figures : list of EngineFigures
+        What each engine did.
+    """
+
+    simulation: EngineSimulation
+    figures: list[EngineFigures]
 
 
 def run_engine(
     layer: Layer,
-    engine: Engine,
+    engine: Unit,
     console: Console,
     *,
     stalls: StallKind = "none",
@@ -31,7 +52,7 @@ def run_engine(
     ----------
     layer : Layer
         The layer.
-    engine : {"nme", "cae", "dram"}
+    engine : {"reduce", "cae", "dram"}
         The engine.
     console : Console
         Where to print.
@@ -51,20 +72,78 @@ def run_engine(
         simulation = layer.simulate(engine, stalls=stalls, seed=seed, waves=waves)
     title = f"{_TITLES[engine]}, RTL, configuration {layer.config.name}, {layer.program.name}, stalls {stalls}"
     console.print(counter_table(title, simulation.counters, _COUNTERS[engine]))
+    _print_verdict(console, engine, simulation, f"the {_MODELS[engine]}", f"utilization {simulation.utilization:.1%}")
+    return simulation
+
+
+def run_channel(
+    channel: ChannelReduce,
+    title: str,
+    console: Console,
+    *,
+    stalls: StallKind = "none",
+    seed: int = 0,
+    waves: Path | None = None,
+) -> ChannelRun:
+    """Simulate the Near-Memory Engines of a channel and print what came of it.
+
+    Parameters
+    ----------
+    channel : ChannelReduce
+        The Reduce.
+    title : str
+        What is reduced.
+    console : Console
+        Where to print.
+    stalls : StallKind
+        How all streams stall.
+    seed : int
+        Seed of the stalls.
+    waves : Path, optional
+        Write a VCD file there.
+
+    Returns
+    -------
+    ChannelRun
+        The comparison, and what each engine did.
+    """
+    with console.status(f"simulating nme ({title}); the first run compiles the simulator"):
+        simulation = channel.simulate(stalls=stalls, seed=seed, waves=waves)
+        figures = channel.figures(simulation)
+    config = channel.config
+    heading = (
+        f"Near-Memory Engines of one channel with their memories, RTL, configuration {config.name}, {title}, "
+        f"{config.dram.mapping}, stalls {stalls}"
+    )
+    console.print(channel_table(heading, figures))
+    every = together(figures)
+    _print_verdict(
+        console,
+        "nme",
+        simulation,
+        "the golden model",
+        f"{every.bandwidth_bytes_per_s / 1e9:.1f} GB/s, {every.bandwidth_share:.1%} of the peak, "
+        f"bound by {every.bound}",
+    )
+    return ChannelRun(simulation=simulation, figures=figures)
+
+
+def _print_verdict(
+    console: Console, engine: str, simulation: Simulation | EngineSimulation, model: str, speed: str
+) -> None:
     verdict = (
-        f"equal to the {_MODELS[engine]} in every bit and to the timing model in every cycle"
+        f"equal to {model} in every bit and to the timing model in every cycle"
         if simulation.equal
         else f"DIFFERENT: {simulation.first_difference}"
     )
     console.print(
         f"{engine}: {verdict}\n"
         f"{engine}: {simulation.cycles_rtl:,} cycles counted, {simulation.cycles_model:,} predicted, "
-        f"utilization {simulation.utilization:.1%} (simulated in {simulation.seconds_wall:.2f} s)\n",
+        f"{speed} (simulated in {simulation.seconds_wall:.2f} s)\n",
         style="green" if simulation.equal else "bold red",
         highlight=False,
         markup=False,
     )
-    return simulation
 
 
 def as_json(simulation: Simulation) -> dict[str, Any]:
@@ -87,4 +166,46 @@ def as_json(simulation: Simulation) -> dict[str, Any]:
         "cycles_model": simulation.cycles_model,
         "counters": simulation.counters,
         "utilization": simulation.utilization,
+    }
+
+
+def channel_as_json(run: ChannelRun) -> dict[str, Any]:
+    """Return the machine-readable form of a run of a channel's engines.
+
+    Parameters
+    ----------
+    run : ChannelRun
+        The run.
+
+    Returns
+    -------
+    dict
+        Keys of the ``simulate`` command, with those of ``nme``.
+    """
+    simulation, every = run.simulation, together(run.figures)
+    return {
+        "equal": simulation.equal,
+        "first_difference": simulation.first_difference,
+        "cycles_rtl": simulation.cycles_rtl,
+        "cycles_model": simulation.cycles_model,
+        **_figures_as_json(every),
+        "engines": [_figures_as_json(one) | {"cycles": one.cycles} for one in run.figures],
+    }
+
+
+def _figures_as_json(one: EngineFigures) -> dict[str, Any]:
+    return {
+        "counters": one.counters,
+        "utilization": one.utilization,
+        "reduce_counters": one.reduce_counters,
+        "dram_commands": one.commands,
+        "row_hits": one.row_hits,
+        "edges": one.edges,
+        "vectors": one.vectors,
+        "partial_sums": one.partial_sums,
+        "bandwidth_bytes_per_s": one.bandwidth_bytes_per_s,
+        "bandwidth_share": one.bandwidth_share,
+        "busy_shares": one.busy_shares,
+        "bound": one.bound,
+        "dram_energy_joules": one.energy_joules,
     }

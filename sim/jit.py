@@ -54,7 +54,9 @@ def njit(function: F) -> F:
 def njit_in_place(function: F) -> F:
     """Compile a function that makes no array: it works on those it is given, without counting references.
 
-    In all else it is as `njit`. A kernel that hands tables to many small functions spends half its time on counting.
+    In all else it is as `njit`, but that it becomes a part of each kernel that calls it: one that hands tables to many
+    small functions would spend most of its time on counting references and handing on. Call it from kernels only: what
+    it returns to Python is not counted either, so it must return plain numbers or nothing there.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def njit_in_place(function: F) -> F:
         The compiled function with the same signature; numba refuses one that allocates.
     """
     numba.config.CACHE_DIR = _kernel_cache()
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath=False, _nrt=False)(function))
+    return cast(F, numba.njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)(function))
 
 
 def elementwise(signature: str) -> Callable[[F], F]:

@@ -5,6 +5,7 @@ It is built in a folder of its own and moved into place at the end, so that an i
 could be used.
 """
 
+import ast
 import contextlib
 import fcntl
 import functools
@@ -13,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,8 +45,9 @@ OPTIMIZATION = "-O1"
 
 
 ROOT = Path(__file__).parent.parent
-SOURCE_TREES = ("hdl", "sim/config", "sim/program")
-"""All that a design's Verilog depends on, as `hdl` may import nothing else of this project."""
+SOURCE_TREES = {"hdl": ("hdl", "sim/config", "sim/program"), "testbenches": ("hdl", "sim")}
+"""All that a design's Verilog depends on, by the package of its class: those that the package may import. Of the
+benches it depends on what the class' own module imports, and that in turn."""
 
 
 class BuildError(RuntimeError):
@@ -96,9 +99,11 @@ def _store(entry: Path, make: Callable[[Path], None]) -> Path:
 class Design:
     """A design whose ports and Verilog are kept in the cache, so that a large one is elaborated once.
 
-    They are found again as long as the sources of `hdl`, `sim.config` and `sim.program`, Amaranth's version, the class
-    and its arguments are the same. Only classes of `hdl`, with arguments whose ``repr`` tells everything, are kept; any
-    other design is elaborated each time, and so is one whose sources were edited after this process had started.
+    They are found again as long as the sources in `SOURCE_TREES`, Amaranth's version, the class and its arguments are
+    the same. Only classes of `hdl` and of the benches are kept, with arguments that are such classes too or whose
+    ``repr`` tells everything. Any other design is elaborated each time: one with a class that is not the one that an
+    import gives (a planted bug, a class inside of a test), or one whose sources were edited after this process had
+    started.
 
     Parameters
     ----------
@@ -143,14 +148,36 @@ class Design:
 
     def _entry(self) -> Path | None:
         """Return the place in the cache, or None if this design cannot be kept."""
-        told = repr((self._args, sorted(self._kwargs.items())))
-        if re.search(r" at 0x|\.\.\.", told) or self._class.__module__.partition(".")[0] != "hdl":
+        given = [*self._args, *self._kwargs.values()]
+        classes = [self._class, *(value for value in given if isinstance(value, type))]
+        if not all(map(_is_importable, classes)):
             return None
-        sources = _digest_of_loaded_sources()
+        told = repr(
+            (
+                [_named(value) for value in self._args],
+                {name: _named(value) for name, value in sorted(self._kwargs.items())},
+            )
+        )
+        if re.search(r" at 0x|\.\.\.|<class ", told):
+            return None
+        sources = _digest_of_loaded_sources(_sources_of({one.__module__ for one in classes}))
         if sources is None:
             return None
-        facts = [DUT, self._class.__module__, self._class.__qualname__, told, amaranth.__version__, sources]
+        facts = [DUT, _named(self._class), told, amaranth.__version__, sources]
         return cache_folder() / "verilog" / _digest(facts)
+
+
+def _named(value: object) -> object:
+    """Give a class its full name; anything else stays."""
+    return f"class {value.__module__}:{value.__qualname__}" if isinstance(value, type) else value
+
+
+def _is_importable(value: type) -> bool:
+    """Tell whether a class is the one of its name in sources that the cache knows."""
+    found: object = sys.modules.get(value.__module__)
+    for name in value.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is value and value.__module__.partition(".")[0] in SOURCE_TREES
 
 
 _texts: weakref.WeakKeyDictionary[wiring.Component, str] = weakref.WeakKeyDictionary()
@@ -163,9 +190,36 @@ def verilog_text(component: wiring.Component) -> str:
     return _texts[component]
 
 
-def _digest_of_loaded_sources() -> str | None:
-    """Hash the sources of `SOURCE_TREES`, or return None if they may not be the ones that this process has loaded."""
-    files = sorted(file for tree in SOURCE_TREES for file in (ROOT / tree).rglob("*.py"))
+def _sources_of(modules: set[str]) -> list[Path]:
+    """List the files that designs of some modules depend on."""
+    trees = {tree for module in modules for tree in SOURCE_TREES[module.partition(".")[0]]}
+    files = {file for tree in trees for file in (ROOT / tree).rglob("*.py")}
+    left = {module for module in modules if module.partition(".")[0] == "testbenches"}
+    seen: set[str] = set()
+    while left:
+        module = left.pop()
+        seen.add(module)
+        path = ROOT / module.replace(".", "/")
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if not file.is_file():  # what was imported is not a module, but in one
+            continue
+        files.add(file)
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                named = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                named = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            else:
+                continue
+            # A package's own file runs before the module in it.
+            steps = (name.split(".") for name in named)
+            every = {".".join(parts[:end]) for parts in steps for end in range(1, len(parts) + 1)}
+            left |= {name for name in every if name.partition(".")[0] == "testbenches"} - seen
+    return sorted(files)
+
+
+def _digest_of_loaded_sources(files: Sequence[Path]) -> str | None:
+    """Hash some sources, or return None if they may not be the ones that this process has loaded."""
     changed = [max(file.stat().st_mtime, file.stat().st_ctime) for file in files]
     started = _process_start()
     if started is None or max(changed) > started - 2:  # the clock behind the start has a resolution of 1 s

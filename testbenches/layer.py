@@ -1,7 +1,7 @@
 """Run the Reduce and the product of one graph layer's program through the RTL of both engines."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,20 +11,24 @@ from sim.golden.execute import Tensors, execute, reduce_traces
 from sim.golden.inputs import layer_inputs
 from sim.golden.numbers import fp32_to_bf16
 from sim.graph import Graph, GraphError, adjacency
-from sim.program.address import vector_requests
+from sim.program.address import local_index, vector_requests
 from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND
 from sim.program.gcn import compile_gcn_layer
+from sim.program.geometry import Geometry
 from sim.program.items import Product, Program, Reduce
 from sim.program.matrix_trace import MatrixTrace, product_tiles, product_trace
-from sim.program.reduce_trace import ReduceTrace, ranges
+from sim.program.reduce_trace import ReduceTrace, beats_of, ranges
 from sim.timing.stalls import StallKind, stall_pattern
 from testbenches.bench import Backend
 from testbenches.cae.simulate import product_stalls, simulate_product
+from testbenches.channel import ChannelReduce
 from testbenches.dram.simulate import simulate_dram
 from testbenches.equivalence import Simulation
 from testbenches.nme.simulate import reduce_stalls, simulate_reduce
+from testbenches.nme.simulate_engine import EngineSimulation
 
-Engine = Literal["nme", "cae", "dram"]
+Engine = Literal["nme", "reduce", "cae", "dram"]
+Unit = Literal["reduce", "cae", "dram"]
 
 
 class Layer:
@@ -46,6 +50,7 @@ class Layer:
         self, graph: Graph, config: SystemConfig, *, in_features: int, out_features: int, seed: int = 0
     ) -> None:
         self.config = config
+        self._graph, self._widths, self._seed = graph, (in_features, out_features), seed
         self.program: Program = compile_gcn_layer(adjacency(graph, "gcn"), in_features, out_features, config)
         inputs = layer_inputs(graph, in_features, out_features, seed=seed)
         self.tensors: Tensors = execute(self.program, inputs, config)
@@ -74,13 +79,48 @@ class Layer:
         return product_trace(x, w, tiles, self.config.cae) if tiles else None
 
     def gather_requests(self) -> NDArray[np.uint8]:
-        """Return the requests that fetch the Reduce's source vectors from one rank, DIMM after DIMM, in order."""
+        """Return the requests that fetch the Reduce's source vectors from one rank, slice by slice, DIMM after DIMM.
+
+        Duplicates are fetched from the places that they have at home.
+        """
         item = next(item for item in self.program.items if isinstance(item, Reduce))
         orders = np.concatenate([item.shards.of_dimm(dimm) for dimm in range(self.config.dram.dimms)])
         loads = np.diff(item.shards.source_start)[orders]
         sources = item.shards.sources[ranges(item.shards.source_start[orders], loads)]
-        size = item.features * self.config.nme.element_bytes
-        return vector_requests(sources, 0, size, self.config.dram, self.config.partition)
+        numbers = local_index(sources, self.config.dram, self.config.partition)
+        geometry, beats = Geometry.of(self.config), beats_of(item.features, self.config.nme.lanes)
+        return np.concatenate(
+            [vector_requests(numbers, 0, beats, geometry, slice_index=index) for index in range(geometry.slices(beats))]
+        )
+
+    def channel_reduce(self) -> ChannelReduce:
+        """Return the layer's Reduce on the engines of one channel that holds the whole graph."""
+        in_features, out_features = self._widths
+        return ChannelReduce(
+            self._graph, self.config, in_features=in_features, out_features=out_features, seed=self._seed
+        )
+
+    @overload
+    def simulate(
+        self,
+        engine: Unit,
+        *,
+        stalls: StallKind = "none",
+        seed: int = 0,
+        backend: Backend = "trace",
+        waves: Path | None = None,
+    ) -> Simulation: ...
+
+    @overload
+    def simulate(
+        self,
+        engine: Literal["nme"],
+        *,
+        stalls: StallKind = "none",
+        seed: int = 0,
+        backend: Backend = "trace",
+        waves: Path | None = None,
+    ) -> EngineSimulation: ...
 
     def simulate(
         self,
@@ -90,13 +130,14 @@ class Layer:
         seed: int = 0,
         backend: Backend = "trace",
         waves: Path | None = None,
-    ) -> Simulation:
+    ) -> Simulation | EngineSimulation:
         """Run one engine's part of the program through its RTL and compare.
 
         Parameters
         ----------
-        engine : {"nme", "cae", "dram"}
-            The engine; ``dram`` is the scheduler of one rank, which fetches the source vectors of the Reduce.
+        engine : {"nme", "reduce", "cae", "dram"}
+            The engine. ``nme`` is all engines of one channel with their memories; ``reduce`` is the reduce unit alone,
+            ``dram`` the scheduler of one rank, which fetches the source vectors of the Reduce.
         stalls : StallKind
             How all streams stall.
         seed : int
@@ -108,7 +149,7 @@ class Layer:
 
         Returns
         -------
-        Simulation
+        Simulation or EngineSimulation
             The comparison.
 
         Raises
@@ -117,6 +158,8 @@ class Layer:
             The graph is empty: there is nothing to run.
         """
         if engine == "nme":
+            return self.channel_reduce().simulate(stalls=stalls, seed=seed, backend=backend, waves=waves)
+        if engine == "reduce":
             trace = self.reduce_trace()
             if not len(trace.commands):
                 raise GraphError("nothing to simulate: the graph has no edges to reduce")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -149,7 +150,10 @@ class Inverter(wiring.Component):
 @pytest.fixture
 def loaded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the cache believe that the loaded sources are those on disk; returns its folder of Verilog."""
-    monkeypatch.setattr(build, "_digest_of_loaded_sources", lambda: "one")
+    module = types.ModuleType(Inverter.__module__)
+    module.Inverter = Inverter
+    monkeypatch.setitem(sys.modules, Inverter.__module__, module)
+    monkeypatch.setattr(build, "_digest_of_loaded_sources", lambda *_: "one")
     monkeypatch.setattr(Inverter, "elaborations", 0)
     return cache / "verilog"
 
@@ -167,13 +171,13 @@ def test_design_is_elaborated_anew_when_anything_changes(loaded: Path, monkeypat
     texts = {Design(Inverter, 8).verilog(), Design(Inverter, 9).verilog()}
     texts.add(Design(Inverter, width=8, config="other").verilog())
     assert (len(texts), Inverter.elaborations) == (2, 3)
-    monkeypatch.setattr(build, "_digest_of_loaded_sources", lambda: "two")
+    monkeypatch.setattr(build, "_digest_of_loaded_sources", lambda *_: "two")
     Design(Inverter, 8).verilog()
     assert Inverter.elaborations == 4
     assert len([entry for entry in loaded.iterdir() if entry.is_dir()]) == 4
 
 
-@pytest.mark.parametrize("argument", [object(), list(range(10_000)).__iter__()])
+@pytest.mark.parametrize("argument", [object(), list(range(10_000)).__iter__(), [Module], Module])
 def test_design_with_a_vague_argument_is_not_kept(loaded: Path, argument: object) -> None:
     for _ in range(2):
         Design(Inverter, 8, config=argument).verilog()
@@ -182,14 +186,77 @@ def test_design_with_a_vague_argument_is_not_kept(loaded: Path, argument: object
 
 
 def test_design_of_another_package_is_not_kept(loaded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Inverter, "__module__", "testbenches.test_build")
+    monkeypatch.setattr(Inverter, "__module__", "elsewhere.inverter")
+    monkeypatch.setitem(sys.modules, "elsewhere.inverter", sys.modules[__name__])
     Design(Inverter, 8).verilog()
+    assert not loaded.exists()
+
+
+class Sound(Inverter):
+    """Another class, of the benches, which its module's name leads to."""
+
+    __module__ = __name__
+
+
+def test_design_of_the_benches_is_kept_with_all_that_it_may_import(
+    loaded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(build, "_digest_of_loaded_sources", lambda files: asked.append(files) or "one")
+    for design in (Design(Sound, 8), Design(Inverter, 8, config=Sound), Design(Inverter, 8)):
+        text = design.verilog()
+        elaborated = Sound.elaborations + Inverter.elaborations
+        assert Design(design._class, *design._args, **design._kwargs).verilog() == text
+        assert Sound.elaborations + Inverter.elaborations == elaborated
+    assert len([entry for entry in loaded.iterdir() if entry.is_dir()]) == 3
+    told = [Path(__file__) in files for files in asked]
+    assert told[0]
+    assert told[-4:-1] == [True, False, False]
+
+
+def test_sources_of_a_bench_are_those_that_it_imports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    texts = {
+        "testbenches/__init__.py": "",
+        "testbenches/top/__init__.py": "from testbenches.models import deep\n",
+        "testbenches/top/design.py": "def late():\n    import testbenches.models.late as late\n",
+        "testbenches/models/__init__.py": "",
+        "testbenches/models/deep.py": "from testbenches.models.deeper import (\n    Name,\n)\nimport numpy\n",
+        "testbenches/models/deeper.py": "Name = 1\n",
+        "testbenches/models/late.py": "from testbenches.top.design import late\n",
+        "testbenches/models/other.py": "",
+        "testbenches/top/test_design.py": "",
+        "sim/timing.py": "",
+        "hdl/block.py": "",
+        "scripts/cli.py": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    found = {file.relative_to(tmp_path).as_posix() for file in build._sources_of({"testbenches.top.design"})}
+    left_out = {"testbenches/models/other.py", "testbenches/top/test_design.py", "scripts/cli.py"}
+    assert found == texts.keys() - left_out
+    assert build._sources_of({"hdl.block"}) == [tmp_path / "hdl" / "block.py"]
+
+
+def test_class_that_its_name_does_not_lead_to_is_not_kept(loaded: Path) -> None:
+    """A planted bug has the name of the sound class."""
+
+    class Other(Inverter):
+        pass
+
+    Other.__module__, Other.__qualname__ = Inverter.__module__, "Inverter"
+    for design in (Design(Other, 8), Design(Inverter, 8, config=Other), Design(Inverter, 8, Other)):
+        design.verilog()
+        assert not loaded.exists()
+    Other.__qualname__ = "Missing"
+    Design(Other, 8).verilog()
     assert not loaded.exists()
 
 
 def test_design_edited_during_elaboration_is_not_kept(loaded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     digests = iter(["one", "two"])
-    monkeypatch.setattr(build, "_digest_of_loaded_sources", lambda: next(digests))
+    monkeypatch.setattr(build, "_digest_of_loaded_sources", lambda *_: next(digests))
     Design(Inverter, 8).verilog()
     assert not loaded.exists()
 
@@ -199,19 +266,19 @@ def test_sources_are_trusted_only_if_older_than_the_process(monkeypatch: pytest.
     source = tmp_path / "hdl" / "part" / "a.py"
     source.write_text("a = 1\n")
     monkeypatch.setattr(build, "ROOT", tmp_path)
-    assert build._digest_of_loaded_sources() is None
+    assert build._digest_of_loaded_sources(build._sources_of({"hdl.part.a"})) is None
     digests = set()
     monkeypatch.setattr(build, "_process_start", lambda: time.time() + 10)
     for text in ("a = 2\n", "a = 3\n"):
         source.write_text(text)
-        digests.add(build._digest_of_loaded_sources())
-    digests.add(build._digest_of_loaded_sources())
+        digests.add(build._digest_of_loaded_sources(build._sources_of({"hdl.part.a"})))
+    digests.add(build._digest_of_loaded_sources(build._sources_of({"hdl.part.a"})))
     source.rename(source.with_name("b.py"))
-    digests.add(build._digest_of_loaded_sources())
+    digests.add(build._digest_of_loaded_sources(build._sources_of({"hdl.part.a"})))
     assert len(digests) == 3
     assert None not in digests
     monkeypatch.setattr(build, "_process_start", lambda: None)
-    assert build._digest_of_loaded_sources() is None
+    assert build._digest_of_loaded_sources(build._sources_of({"hdl.part.a"})) is None
 
 
 def test_process_start_is_known_on_linux() -> None:

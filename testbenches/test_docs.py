@@ -17,7 +17,8 @@ from hdl.cae.product import ProductUnit
 from hdl.nme.reduce import ReduceUnit
 from scripts.cli import app
 from sim.config import load_config
-from sim.program.counters import MATRIX_COUNTERS, REDUCE_COUNTERS
+from sim.program.counters import ENGINE_COUNTERS, ENGINE_COUNTERS, MATRIX_COUNTERS, REDUCE_COUNTERS
+from sim.system.channel import BOUNDS
 from testbenches.models.ports import discover
 from testbenches.test_verilog import WAIVED
 
@@ -28,12 +29,12 @@ FOLDERS = ("hdl", "sim", "testbenches", "scripts", "docs")
 TYPES = {"string": str, "integer": int, "number": int | float, "boolean": bool, "object": dict, "null": type(None)}
 RUNS = {
     "graph": ["graph", "gaps.txt"],
-    "simulate": ["simulate", "nme"],
+    "simulate": ["simulate", "reduce"],
     "estimate": ["estimate", "--config", "tiny", "--verify"],
     "verilog": ["verilog", "fp32_add"],
     "verilog --list": ["verilog", "--list"],
 }
-"""A run for each section of docs/json.md."""
+"""A run for each section of docs/json.md, with all keys that its table of three columns has."""
 
 each_page = pytest.mark.parametrize("page", PAGES)
 
@@ -149,10 +150,10 @@ def test_python_prints_what_is_shown(page):
 
 def test_pages_have_examples():
     pages = {page for page, text in PAGES.items() if re.search(r"^ +>>> ", text, re.M)}
-    assert pages == {f"docs/{name}.md" for name in ("cae", "contracts", "dram", "estimate", "nme")}
+    assert pages == {f"docs/{name}.md" for name in ("cae", "contracts", "dram", "estimate", "graphs", "nme", "reduce")}
 
 
-@pytest.mark.parametrize(("page", "engine"), [("docs/nme.md", "nme"), ("docs/cae.md", "cae")])
+@pytest.mark.parametrize(("page", "engine"), [("docs/reduce.md", "nme"), ("docs/cae.md", "cae")])
 def test_parameters_are_those_of_the_presets(page, engine):
     presets = [getattr(load_config(name), engine) for name in ("tiny", "gnnear")]
     documented = {name: values for name, *values, _ in table(section(page, "Parameters"), 4)}
@@ -160,7 +161,7 @@ def test_parameters_are_those_of_the_presets(page, engine):
 
 
 @pytest.mark.parametrize(
-    ("page", "engine", "first_sum"), [("docs/nme.md", "nme", 3), ("docs/cae.md", "cae", 2)], ids=["nme", "cae"]
+    ("page", "engine", "first_sum"), [("docs/reduce.md", "nme", 2), ("docs/cae.md", "cae", 2)], ids=["nme", "cae"]
 )
 def test_latencies_are_those_of_the_presets(page, engine, first_sum):
     presets = [getattr(load_config(name), engine) for name in ("tiny", "gnnear")]
@@ -170,7 +171,9 @@ def test_latencies_are_those_of_the_presets(page, engine, first_sum):
 
 
 @pytest.mark.parametrize(
-    ("page", "counters"), [("docs/nme.md", REDUCE_COUNTERS), ("docs/cae.md", MATRIX_COUNTERS)], ids=["nme", "cae"]
+    ("page", "counters"),
+    [("docs/nme.md", ENGINE_COUNTERS), ("docs/reduce.md", REDUCE_COUNTERS), ("docs/cae.md", MATRIX_COUNTERS)],
+    ids=["nme", "reduce", "cae"],
 )
 def test_counters_are_in_order(page, counters):
     assert [name for name, _ in table(section(page, "Counters"), 2)] == list(counters)
@@ -178,7 +181,7 @@ def test_counters_are_in_order(page, counters):
 
 @pytest.mark.parametrize(
     ("page", "unit"),
-    [("docs/nme.md", ReduceUnit(load_config("tiny").nme)), ("docs/cae.md", ProductUnit(load_config("tiny").cae))],
+    [("docs/reduce.md", ReduceUnit(load_config("tiny").nme)), ("docs/cae.md", ProductUnit(load_config("tiny").cae))],
     ids=["nme", "cae"],
 )
 def test_interface_is_that_of_the_design(page, unit):
@@ -229,9 +232,39 @@ def keys_of(value, patterns, path=""):
 def test_json_has_the_keys_and_types_that_are_documented(title, tmp_path, monkeypatch):
     documented = {name: kind for name, kind, _ in table(section("docs/json.md", "All commands"), 3)}
     documented |= {name: kind for name, kind, _ in table(section("docs/json.md", title), 3)}
+    assert_documented(RUNS[title], documented, tmp_path, monkeypatch)
+
+
+def engine_keys():
+    """Give the keys that come with the Near-Memory Engines alone, with their types."""
+    documented = {}
+    for name, kind, _, place in table(section("docs/json.md", "simulate"), 4):
+        assert place in ("run", "both", "engine")
+        documented[name] = kind
+        if place == "both":
+            documented[f"engines[].{name}"] = kind
+    return documented
+
+
+def test_json_of_the_engines_has_the_keys_and_types_that_are_documented(tmp_path, monkeypatch):
+    documented = {name: kind for name, kind, _ in table(section("docs/json.md", "All commands"), 3)}
+    documented |= {name: kind for name, kind, _ in table(section("docs/json.md", "simulate"), 3)}
+    assert_documented(["simulate", "nme"], documented | engine_keys(), tmp_path, monkeypatch)
+
+
+def test_shares_of_the_engines_are_of_the_counters_that_are_documented():
+    shares = dict(table(section("docs/json.md", "simulate"), 2))
+    assert list(shares) == list(BOUNDS)
+    for name, counters in BOUNDS.items():
+        of_reduce = "" if set(counters) <= ENGINE_COUNTERS.keys() and name != "drain" else "\\*"
+        assert shares[name] == ", ".join(f"{counter}{of_reduce}" for counter in counters)
+
+
+def assert_documented(arguments, documented, tmp_path, monkeypatch):
+    """Run a command and compare the keys and types of its JSON."""
     (tmp_path / "gaps.txt").write_text("0 1\n7 1\n7 1\n")
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, [*RUNS[title], "--json", "x.json"])
+    result = CliRunner().invoke(app, [*arguments, "--json", "x.json"])
     assert result.exit_code == 0, result.output
     found = list(keys_of(json.loads((tmp_path / "x.json").read_text()), documented))
     assert {key for key, _ in found} == documented.keys()
@@ -244,5 +277,9 @@ def test_simulations_of_an_estimate_have_the_keys_of_simulate(tmp_path):
     file = tmp_path / "x.json"
     assert CliRunner().invoke(app, [*RUNS["estimate"], "--json", str(file)]).exit_code == 0
     names = [name for name, *_ in table(section("docs/json.md", "simulate"), 3)]
-    for simulation in json.loads(file.read_text())["simulations"].values():
-        assert {key for key, _ in keys_of(simulation, names)} == set(names[names.index("equal") :])
+    told = {"cae": set(names[names.index("equal") :])}
+    told["nme"] = told["cae"] | engine_keys().keys() - {"model", "features"}
+    simulations = json.loads(file.read_text())["simulations"]
+    assert simulations.keys() == told.keys()
+    for engine, simulation in simulations.items():
+        assert {key for key, _ in keys_of(simulation, told[engine])} == told[engine]

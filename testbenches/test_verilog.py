@@ -50,12 +50,19 @@ SIZES = {
     "cae.rows": 2, "cae.columns": 3, "cae.accumulator_rows": 6,
     "dram.ranks_per_dimm": 2, "dram.bank_groups": 2, "dram.banks_per_group": 1, "dram.window_requests": 3,
 }  # fmt: skip
+# A memory whose lines hold one descriptor, and whose sizes are powers of two.
+OWN_SIZES = {
+    "nme": {
+        "nme.max_beats": 8, "nme.vector_slots": 2, "nme.list_slots": 2, "nme.queued_passes": 2,
+        "dram.ranks_per_dimm": 1, "dram.bus_width_bits": 32, "dram.device_width_bits": 8,
+    }
+}  # fmt: skip
 
 
-@pytest.fixture(params=[*((design, "bf16") for design in DESIGNS), ("nme", "fp32")], ids="-".join)
+@pytest.fixture(params=[*((design, "bf16") for design in DESIGNS), ("reduce", "fp32")], ids="-".join)
 def generated(request, tmp_path):
     design, element = request.param
-    config = load_config("tiny").replace(**SIZES, **{"nme.element": element})
+    config = load_config("tiny").replace(**SIZES | OWN_SIZES.get(design, {}), **{"nme.element": element})
     text, description = generate(design, config)
     (tmp_path / f"{design}.v").write_text(text)
     return design, tmp_path / f"{design}.v", text, description
@@ -111,4 +118,5 @@ def test_description_matches_the_text(generated):
 
 def test_generation_is_repeatable():
     config = load_config("tiny")
-    assert generate("nme", config) == generate("nme", config)
+    for design in ("nme", "reduce"):
+        assert generate(design, config) == generate(design, config)

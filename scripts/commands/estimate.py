@@ -6,9 +6,17 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from scripts.options import ConfigOption, FeaturesOption, GraphOption, HiddenOption, JsonOption, load_and_tell
+from scripts.options import (
+    ConfigOption,
+    DramOption,
+    FeaturesOption,
+    GraphOption,
+    HiddenOption,
+    JsonOption,
+    load_and_tell,
+)
 from scripts.output import CHECK_FAILED, Output, guarded
-from scripts.simulation import as_json, run_engine
+from scripts.simulation import as_json, channel_as_json, run_channel, run_engine
 from sim.config import load_config
 from sim.graph import Graph, adjacency
 from sim.program.gcn import compile_gcn_epoch
@@ -28,6 +36,7 @@ def estimate(
     graph: GraphOption = "karate",
     model: Annotated[Model, typer.Option("--model", help="The model: a two-layer GCN.")] = "gcn",
     config: ConfigOption = "gnnear",
+    dram: DramOption = None,
     features: FeaturesOption = None,
     hidden: HiddenOption = None,
     classes: Annotated[
@@ -48,7 +57,7 @@ def estimate(
     The engines' cycles come from the timing models that equal the RTL; what else the figures rest on is listed below
     the table.
     """
-    loaded = load_config(config)
+    loaded = load_config(config, dram=dram)
     out = Output("estimate", loaded, json)
     source = load_and_tell(graph, out.console)
     simulations = _verify(source, out) if verify else {}
@@ -100,4 +109,5 @@ def _verify(source: Graph, out: Output) -> dict[str, Any]:
         in_features=source.n_features or tiny.hidden_features,
         out_features=tiny.hidden_features,
     )
-    return {engine: as_json(run_engine(layer, engine, out.console)) for engine in ("nme", "cae")}
+    channel = run_channel(layer.channel_reduce(), layer.program.name, out.console)
+    return {"nme": channel_as_json(channel), "cae": as_json(run_engine(layer, "cae", out.console))}

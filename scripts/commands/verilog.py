@@ -10,7 +10,7 @@ from rich.table import Table
 
 from hdl.designs import DESIGNS
 from hdl.generate import generate
-from scripts.options import ConfigOption, JsonOption
+from scripts.options import ConfigOption, DramOption, JsonOption
 from scripts.output import Output, guarded, write_whole
 from sim.config import load_config
 
@@ -19,13 +19,14 @@ from sim.config import load_config
 def verilog(
     design: Annotated[str | None, typer.Argument(metavar="DESIGN", help="A name that --list shows.")] = None,
     config: ConfigOption = "tiny",
+    dram: DramOption = None,
     out: Annotated[Path, typer.Option("--out", help="Folder to write to.")] = Path("build/verilog"),
     everything: Annotated[bool, typer.Option("--all", help="Write all designs.")] = False,
     list_designs: Annotated[bool, typer.Option("--list", help="List the designs and stop.")] = False,
     json: JsonOption = None,
 ) -> None:
     """Write DESIGN.v, and DESIGN.json with its configuration, hash, ports, latencies and tool versions."""
-    loaded = load_config(config)
+    loaded = load_config(config, dram=dram)
     output = Output("verilog", loaded, json)
     if list_designs:
         table = Table("design", "what it is", "latencies in cycles", title=f"designs, configuration {loaded.name}")

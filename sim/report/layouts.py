@@ -20,13 +20,13 @@ from sim.program.layout import Field, Layout
 _HEAD = """\
 # Binary layouts
 
-Made by `python -m sim.report.layouts > docs/layouts.md` from `commands.py`, `engine_commands.py` and `memory.py` in
+Made by `python -m sim.report.layouts > docs/layouts.md` from the field tables of
 `sim/program`; not to be edited. The RTL's structs (`hdl/layout.py`) and numpy's encoder and decoder
 (`sim/program/layout.py`) come from the same field tables.
 
 Fields are packed from bit 0 up, little-endian, and a record is padded to whole bytes. Bit 0 of a record is bit 0 of the
 stream's `payload` port. Reserved bits are written as zero and ignored when read. Which stream carries which record is
-said in [nme.md](nme.md), [cae.md](cae.md) and [dram.md](dram.md).
+said in [nme.md](nme.md), [reduce.md](reduce.md), [cae.md](cae.md) and [dram.md](dram.md).
 """
 
 _BEATS = (

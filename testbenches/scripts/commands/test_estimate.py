@@ -56,6 +56,19 @@ def test_a_file_of_ones_own_changes_the_answer(tmp_path):
     assert results["dear"]["config_hash"] != results["same"]["config_hash"]
 
 
+def test_another_memory():
+    results = [
+        json.loads(nearsage("estimate", "--config", "gnnear", *arguments, "--json", "-").stdout)
+        for arguments in ([], ["--dram", "ddr4-2400"], ["--dram", "DDR5-4800"])
+    ]
+    assert [result["config_name"] for result in results] == ["gnnear", "gnnear+ddr4_2400", "gnnear+ddr5_4800"]
+    assert results[0]["phases"] == results[1]["phases"]
+    assert results[2]["epoch_seconds"] < results[0]["epoch_seconds"]
+    refused = nearsage("estimate", "--dram", "ddr4-2401")
+    assert refused.exit_code == 2
+    assert "did you mean 'ddr4_2400'?" in message(refused)
+
+
 @pytest.mark.parametrize("spec", ["empty:n=0", "empty:n=3"])
 def test_graphs_without_edges(spec):
     result = nearsage("estimate", "--graph", spec, "--config", "tiny", "--json", "-")

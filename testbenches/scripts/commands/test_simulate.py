@@ -1,22 +1,41 @@
-"""`nearsage simulate`: the RTL of both engines, and what is said when they differ from a model."""
+"""`nearsage simulate`: the RTL of all engines, and what is said when they differ from a model."""
 
 import dataclasses
 import json
 
 import pytest
 
+from sim.config import load_config
 from testbenches.cae import simulate as cae
-from testbenches.layer import Layer
+from testbenches.channel import ChannelReduce
 from testbenches.models.rules import BenchError
-from testbenches.nme import simulate as nme
+from testbenches.nme import simulate as reduce
+from testbenches.nme import simulate_engine as nme
 from testbenches.scripts.run import checked_json, message, nearsage
 
 KEYS = {
     "engine", "graph", "stalls", "equal", "first_difference", "cycles_rtl", "cycles_model", "counters", "utilization",
 }  # fmt: skip
+BOTH_KEYS = {
+    "counters", "utilization", "reduce_counters", "dram_commands", "row_hits", "edges", "vectors", "partial_sums",
+    "bandwidth_bytes_per_s", "bandwidth_share", "busy_shares", "bound", "dram_energy_joules",
+}  # fmt: skip
+ENGINE_KEYS = KEYS | BOTH_KEYS | {"model", "features", "engines"}
 
 
-@pytest.mark.parametrize("engine", ["nme", "cae"])
+def engines(*arguments):
+    """Run the engines, which must equal their models, and give the values."""
+    result = nearsage("simulate", "nme", *arguments, "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    assert "nme: equal to the golden model in every bit and to the timing model in every cycle" in message(result)
+    values = checked_json(result.stdout, "simulate", json.loads(result.stdout)["config_name"], ENGINE_KEYS)
+    assert values["equal"] is True
+    assert values["cycles_rtl"] == values["cycles_model"] > 0
+    assert f"bound by {values['bound']}" in message(result)
+    return values
+
+
+@pytest.mark.parametrize("engine", ["reduce", "cae"])
 def test_engines_equal_their_models(engine):
     result = nearsage("simulate", engine, "--stalls", "random", "--seed", 3, "--json", "-")
     assert result.exit_code == 0, result.stderr
@@ -40,6 +59,47 @@ def test_the_dram_scheduler_equals_its_model():
     assert values["utilization"] == 4 * values["counters"]["read"] / values["cycles_rtl"]
 
 
+def test_all_engines_of_a_channel_equal_their_models():
+    values = engines("--stalls", "random", "--seed", 3)
+    assert len(values["engines"]) == 2
+    assert values["edges"] == sum(one["edges"] for one in values["engines"]) == 2 * 78 + 34
+    assert values["features"] == 16  # updated first: 34 is more than 16
+    for one in values["engines"]:
+        assert one.keys() == BOTH_KEYS | {"cycles"}
+        assert sum(one["counters"].values()) == values["cycles_rtl"] >= one["cycles"]
+        assert one["counters"]["transfer"] == 4 * one["dram_commands"]["read"]  # a burst takes four cycles
+        assert one["bandwidth_share"] == pytest.approx(one["counters"]["transfer"] / values["cycles_rtl"])
+        assert one["utilization"] == one["reduce_counters"]["busy"] / sum(one["reduce_counters"].values())
+        assert one["bound"] == max(one["busy_shares"], key=one["busy_shares"].get)
+
+
+@pytest.mark.parametrize("model", ["gin", "sage", "sage-max"])
+def test_other_models(model):
+    values = engines("--model", model, "--features", 12, "--hidden", 12)
+    assert (values["model"], values["features"], values["edges"]) == (model, 12, 2 * 78)
+
+
+def test_a_maximum_is_not_updated_first():
+    assert engines("--model", "sage-max")["features"] == 34
+
+
+def test_dimms_and_mapping():
+    result = nearsage("simulate", "nme", "--dimms", 1, "--mapping", "bursts_over_groups", "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    values = json.loads(result.stdout)
+    assert values["equal"] is True
+    assert len(values["engines"]) == 1
+    assert values["config_hash"] == load_config("tiny").replace(**{"dram.mapping": "bursts_over_groups"}).content_hash()
+    assert "bursts_over_groups" in message(result)
+
+
+@pytest.mark.parametrize("arguments", [["--model", "gin"], ["--dimms", 1]])
+def test_options_of_the_engines_are_theirs_alone(arguments):
+    result = nearsage("simulate", "cae", *arguments)
+    assert result.exit_code == 2
+    assert "--model and --dimms are for the engine nme" in message(result)
+
+
 def flipped(result, name):
     """Give a golden result with one bit of one element changed: beat 5, lowest bit of the last lane."""
     beats = getattr(result, name).copy()
@@ -49,7 +109,7 @@ def flipped(result, name):
 
 @pytest.mark.parametrize(
     ("engine", "module", "function", "stream"),
-    [("nme", nme, "reduce_streams", "partials"), ("cae", cae, "product_streams", "results")],
+    [("reduce", reduce, "reduce_streams", "partials"), ("cae", cae, "product_streams", "results")],
 )
 def test_one_wrong_bit_of_the_golden_model_is_named(monkeypatch, engine, module, function, stream):
     golden = getattr(module, function)
@@ -65,7 +125,7 @@ def test_one_wrong_bit_of_the_golden_model_is_named(monkeypatch, engine, module,
 
 
 @pytest.mark.parametrize(
-    ("engine", "module", "function"), [("nme", nme, "reduce_timing"), ("cae", cae, "product_timing")]
+    ("engine", "module", "function"), [("reduce", reduce, "reduce_timing"), ("cae", cae, "product_timing")]
 )
 def test_one_wrong_cycle_of_the_timing_model_is_named(monkeypatch, engine, module, function):
     timing = getattr(module, function)
@@ -85,23 +145,59 @@ def test_one_wrong_cycle_of_the_timing_model_is_named(monkeypatch, engine, modul
 
 
 def test_a_wrong_counter_of_the_timing_model_is_named(monkeypatch):
-    timing = nme.reduce_timing
+    timing = reduce.reduce_timing
 
     def miscounted(*arguments):
         result = timing(*arguments)
         return dataclasses.replace(result, counters=result.counters | {"flush": result.counters["flush"] - 1})
 
-    monkeypatch.setattr(nme, "reduce_timing", miscounted)
-    result = nearsage("simulate", "nme", "--json", "-")
+    monkeypatch.setattr(reduce, "reduce_timing", miscounted)
+    result = nearsage("simulate", "reduce", "--json", "-")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["first_difference"].startswith("counter flush: the model says ")
+
+
+def assert_different(start):
+    """Run the engines, which must differ from a model, and check what is told."""
+    result = nearsage("simulate", "nme", "--json", "-")
+    assert result.exit_code == 1
+    values = checked_json(result.stdout, "simulate", "tiny", ENGINE_KEYS)
+    assert values["equal"] is False
+    assert values["first_difference"].startswith(start)
+    assert "DIFFERENT" in message(result)
+    assert " ".join(values["first_difference"].split()) in message(result)
+
+
+def test_one_wrong_bit_of_the_engines_golden_model_is_named(monkeypatch):
+    golden = nme.engine_streams
+    monkeypatch.setattr(nme, "engine_streams", lambda *arguments: flipped(golden(*arguments), "partials"))
+    assert_different("engine 0: partials.data, ")
+
+
+def test_one_wrong_cycle_or_counter_of_the_engines_timing_model_is_named(monkeypatch):
+    timing = nme.engine_timing
+
+    def late(*arguments, **options):
+        first, last = timing(*arguments, **options)
+        status = last.status.copy()
+        status[0] += 1
+        return [first, dataclasses.replace(last, status=status)]
+
+    def miscounted(*arguments, **options):
+        first, last = timing(*arguments, **options)
+        return [first, dataclasses.replace(last, counters=last.counters | {"row": last.counters["row"] + 1})]
+
+    monkeypatch.setattr(nme, "engine_timing", late)
+    assert_different("engine 1: cycle of status 0: the model says ")
+    monkeypatch.setattr(nme, "engine_timing", miscounted)
+    assert_different("engine 1: counter cycles_row: the model says ")
 
 
 def test_a_broken_bench_is_a_failed_check(monkeypatch):
     def broken(*_, **__):
         raise BenchError("stream partials, cycle 7: valid fell before ready")
 
-    monkeypatch.setattr(Layer, "simulate", broken)
+    monkeypatch.setattr(ChannelReduce, "simulate", broken)
     result = nearsage("simulate", "nme", "--json", "-")
     assert result.exit_code == 1
     assert "nearsage: stream partials, cycle 7: valid fell before ready" in message(result)
@@ -115,7 +211,7 @@ def test_waves_that_cannot_be_written_are_told_before_the_run(tmp_path):
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("engine", ["nme", "cae", "dram"])
+@pytest.mark.parametrize("engine", ["nme", "reduce", "cae", "dram"])
 def test_an_empty_graph_is_told(engine):
     result = nearsage("simulate", engine, "--graph", "empty:n=0", "--json", "-")
     assert result.exit_code == 2

@@ -6,11 +6,12 @@ import sys
 from enum import IntEnum
 from pathlib import Path
 
-from sim.program import commands
+from sim.program import commands, engine_commands, memory
 from sim.program.layout import Layout
 from sim.report.layouts import layouts_markdown
 
 ROOT = Path(__file__).parents[3]
+VALUES = [value for module in (commands, engine_commands, memory) for value in vars(module).values()]
 
 
 def section(title):
@@ -32,8 +33,8 @@ def test_page_is_written_as_documented():
 
 
 def test_every_field_of_every_record_stands_at_its_place():
-    layouts = [value for value in vars(commands).values() if isinstance(value, Layout)]
-    assert len(layouts) >= 5
+    layouts = [value for value in VALUES if isinstance(value, Layout)]
+    assert len(layouts) >= 12
     for layout in layouts:
         rows = re.findall(r"^\| ([\d.]+) \| (\d+) \| (\S+) \|", section(layout.name), re.M)
         placed = []
@@ -45,8 +46,8 @@ def test_every_field_of_every_record_stands_at_its_place():
 
 
 def test_every_code_has_its_meaning():
-    enums = [v for v in vars(commands).values() if isinstance(v, type) and issubclass(v, IntEnum) and v is not IntEnum]
-    assert len(enums) >= 4
+    enums = [v for v in VALUES if isinstance(v, type) and issubclass(v, IntEnum) and v is not IntEnum]
+    assert len(enums) >= 7
     for codes in enums:
         listed = re.findall(r"^- (\d+) `(\w+)`: (.+)", section(codes.__name__), re.M)
         assert [(int(value), name) for value, name, _ in listed] == [(code.value, code.name) for code in codes]
@@ -55,4 +56,5 @@ def test_every_code_has_its_meaning():
 
 def test_beats_depend_on_the_element():
     assert "| from 0 | 16 or 32 for each lane | `data` |" in section("Beats of elements")
+    assert "| from 32 | 16 or 32 for each lane | `data` |" in section("Beats of updates")
     assert "| from 32 | 32 for each lane | `data` |" in section("Beats of results")

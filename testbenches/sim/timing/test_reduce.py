@@ -219,7 +219,7 @@ def test_shards_like_coras_lose_at_most_two_percent(beats, edges_of_source):
 
 
 def test_uneven_shards_of_a_real_graph_wait_for_the_drain():
-    """Cora's shards as `gnnear` cuts them, with all data at hand: the share that docs/nme.md states."""
+    """Cora's shards as `gnnear` cuts them, with all data at hand: the share that docs/reduce.md states."""
     gnnear = load_config("gnnear")
     shards = shard_adjacency(adjacency(real_graph("cora"), "gcn"), gnnear)
     values = np.zeros((shards.n_nodes, 256), np.uint32)
