@@ -185,22 +185,28 @@ REDUCE_BUGS = [
 
 PRODUCT_BUGS = [
     Bug(
-        name="off-by-one row: sums of tiles with many rows are written one row too late",
-        module="hdl.cae.product",
-        old="write_row.eq(Mux(write_row + 1 == rows, 0, write_row + 1))",
-        new="write_row.eq(Mux(write_row == rows, 0, write_row + 1))",
+        name="off-by-one row: the rows of a block are counted from 0 again one row too early",
+        module="hdl.cae.accumulator",
+        old="row.eq(Mux(last[store], 0, row + 1))",
+        new="row.eq(Mux(last[store - 1], 0, row + 1))",
     ),
     Bug(
         name="early swap: new weights load before the last row has taken over the old ones",
-        module="hdl.cae.product",
-        old="swap_timer.eq(config.swap_cycles - 1)",
-        new="swap_timer.eq(config.swap_cycles - 2)",
+        module="hdl.cae.load",
+        old="swap_timer.eq(self.config.swap_cycles - 1)",
+        new="swap_timer.eq(self.config.swap_cycles - 2)",
     ),
     Bug(
         name="missed accumulator: a row does not wait for its sum of the block before",
-        module="hdl.cae.product",
-        old="in_flight + issue - valid[config.reuse_cycles - 1]",
-        new="in_flight + issue - valid[config.reuse_cycles - 2]",
+        module="hdl.cae.run",
+        old="(in_flight < tile.rows)",
+        new="(in_flight <= tile.rows)",
+    ),
+    Bug(
+        name="idle wait: the first block waits for sums of the tile before",
+        module="hdl.cae.run",
+        old="self.fresh | (in_flight < tile.rows)",
+        new="in_flight < tile.rows",
     ),
     Bug(
         name="rubbish beyond the depth reaches the product",
@@ -215,10 +221,46 @@ PRODUCT_BUGS = [
         new="MINUS_ZERO = 0x0000",
     ),
     Bug(
-        name="lost stall: the drain goes on while its row is not taken",
-        module="hdl.cae.product",
-        old="step = draining & (~offered | self.results.ready)",
-        new="step = draining",
+        name="lost row: the drain goes on while its row is not taken",
+        module="hdl.cae.drain",
+        old="(tile.unwritten == 0) & (~self.results.valid | self.results.ready)",
+        new="(tile.unwritten == 0)",
+    ),
+    Bug(
+        name="stale result: the drain starts before the last column is written",
+        module="hdl.cae.run",
+        old="Mux(self.issue, config.pipeline_cycles,",
+        new="Mux(self.issue, config.pipeline_cycles - 1,",
+    ),
+    Bug(
+        name="lost status: a tile is taken while the one before has not reported",
+        module="hdl.cae.drain",
+        old="~draining & (~reporting | self.status.ready)",
+        new="~draining",
+    ),
+    Bug(
+        name="wrong bank: a sum comes from the bank of the row after",
+        module="hdl.cae.accumulator",
+        old="sums[bank[fetch + c + 1]]",
+        new="sums[bank[fetch + c]]",
+    ),
+    Bug(
+        name="one bank: a tile adds to the sums that the one before still drains",
+        module="hdl.cae.run",
+        old="self.bank.eq(~self.bank)",
+        new="self.bank.eq(self.bank)",
+    ),
+    Bug(
+        name="wrong weights: a command is taken while weights of the one before are left",
+        module="hdl.cae.load",
+        old="self.command.ready.eq(~held & loaded)",
+        new="self.command.ready.eq(~held)",
+    ),
+    Bug(
+        name="late entry: a tile moves in only when the one before has been gone for a cycle",
+        module="hdl.cae.run",
+        old="self.tile.ready.eq(~running | leave)",
+        new="self.tile.ready.eq(~running)",
     ),
 ]
 
@@ -258,8 +300,8 @@ def test_nothing_is_caught_where_nothing_is_planted():
     same = "self.ended.ready.eq(~draining & (~reporting | self.status.ready))"
     harmless = Bug(name="none", module="hdl.nme.drain", old=same, new=same.replace("&", " &"))
     assert reduce_is_sound(plant(harmless, "hdl.nme.reduce", "ReduceUnit", TINY.nme))
-    same = "step = draining & (~offered | self.results.ready)"
-    harmless = Bug(name="none", module="hdl.cae.product", old=same, new=same.replace("&", " &"))
+    same = "~draining & (~reporting | self.status.ready)"
+    harmless = Bug(name="none", module="hdl.cae.drain", old=same, new=same.replace("&", " &"))
     assert product_is_sound(plant(harmless, "hdl.cae.product", "ProductUnit", TINY.cae))
 
 

@@ -30,14 +30,15 @@ ENGINE_COUNTERS = {
 
 MATRIX_COUNTERS = {
     "busy": "a row of activations entered the array",
-    "wait_weights": "the block's weights were not yet in place",
-    "wait_activations": "no row of activations was offered",
-    "wait_accumulator": "the row's sum of the block before was still in the array",
-    "flush": "all rows were issued; the last sums were being written",
-    "drain": "a result was read or handed over",
-    "wait_results": "a result was offered but not taken",
-    "wait_status": "the status was handed over, or offered but not taken",
-    "idle": "no command was under way",
+    "wait_weights": "a tile ran, but the block's weights were not yet in place",
+    "wait_activations": "a tile ran, but no row of activations was offered",
+    "wait_accumulator": "a tile ran, but the row's sum of the block before was still in the array",
+    "wait_drain": "nothing of the tile was left to run: it waited for the one before to drain, or passed on",
+    "flush": "no tile ran; the last sums of one were being written",
+    "drain": "no tile ran; a result was read or handed over",
+    "wait_results": "no tile ran; a result was offered but not taken",
+    "wait_status": "no tile ran; a status was handed over, or offered but not taken",
+    "idle": "no tile ran, and none drained",
 }
 """Counters of the systolic array, in order of precedence, with what a counted cycle was."""
 

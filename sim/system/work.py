@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from sim.config import SystemConfig
 from sim.jit import njit_in_place
-from sim.program.commands import MATRIX_COMMAND, MatrixOpcode
 from sim.program.items import AnyItem, Merge, Product, Reduce, Vector
 from sim.program.matrix_trace import product_tiles
 from sim.program.partition import Shards
 from sim.program.reduce_trace import beats_of, feature_slices
-from sim.timing.product import product_timing
+from sim.timing.product import tiles_cycles
 from sim.timing.reduce import ReduceStalls, shard_cycles
 from sim.timing.stalls import paced_pattern
 from sim.timing.window import window_cycles
@@ -175,9 +174,7 @@ def _merge_work(item: Merge, config: SystemConfig) -> Work:
 
 def _product_work(item: Product, on_chip: set[str], config: SystemConfig) -> Work:
     tiles = product_tiles(item.rows, item.columns, config.cae)
-    # All tiles of a height and width take the same time: one of each is enough.
-    sizes = [(tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start) for tile in tiles]
-    cycles = {size: _tile_cycles(*size, item.depth, config) for size in set(sizes)}
+    rows = np.array([tile.rows.stop - tile.rows.start for tile in tiles], np.int64)
     operands = {
         "xw": {item.left: item.rows * item.depth},
         "dywt": {item.left: item.rows * item.depth},
@@ -187,7 +184,7 @@ def _product_work(item: Product, on_chip: set[str], config: SystemConfig) -> Wor
     written = 0 if item.kind == "xtdy" else _tensor_bytes(item.rows * item.columns, config)
     multiply_adds = item.rows * item.depth * item.columns
     return Work(
-        array_cycles=sum(cycles[size] for size in sizes),
+        array_cycles=tiles_cycles(rows, np.full(len(rows), item.depth, np.int64), config.cae),
         channel_bytes=read + written,
         events={
             "array_multiply": multiply_adds,
@@ -196,13 +193,6 @@ def _product_work(item: Product, on_chip: set[str], config: SystemConfig) -> Wor
             **_moved(read, written, config),
         },
     )
-
-
-def _tile_cycles(rows: int, columns: int, depth: int, config: SystemConfig) -> int:
-    command = MATRIX_COMMAND.encode(
-        1, {"opcode": MatrixOpcode.PRODUCT, "rows": rows, "columns": columns, "depth": depth}
-    )
-    return product_timing(command, config.cae).cycles
 
 
 def _vector_work(item: Vector, on_chip: set[str], config: SystemConfig) -> Work:

@@ -14,9 +14,10 @@ from sim.program.counters import MATRIX_COUNTERS
 from sim.timing.stalls import check_patterns, never_stalled
 from sim.timing.streams import hand_over, next_free, waits_of
 
-BUSY, WAIT_WEIGHTS, WAIT_ACTIVATIONS, WAIT_ACCUMULATOR, FLUSH, DRAIN, WAIT_RESULTS, WAIT_STATUS, IDLE = range(
-    len(MATRIX_COUNTERS)
-)
+(
+    BUSY, WAIT_WEIGHTS, WAIT_ACTIVATIONS, WAIT_ACCUMULATOR, WAIT_DRAIN,
+    FLUSH, DRAIN, WAIT_RESULTS, WAIT_STATUS, IDLE,
+) = range(len(MATRIX_COUNTERS))  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,40 @@ def product_timing(
     )
 
 
+def tiles_cycles(rows: NDArray[np.int64], depth: NDArray[np.int64], config: CaeConfig) -> int:
+    """Predict the cycles of tiles one after the other, nothing stalled, in a few steps for each tile.
+
+    Parameters
+    ----------
+    rows, depth : ndarray of int64, shape [n_tiles]
+        M and K of each tile; a command that would be refused is not expected.
+    config : CaeConfig
+        The engine.
+
+    Returns
+    -------
+    int
+        `ProductTiming.cycles` of the same tiles.
+    """
+    moved, shifted, shadow_free, left, reported = -1, -1, 0, -1, -1
+    for m, k in zip(rows.tolist(), depth.tolist(), strict=True):
+        n_blocks = -(-k // config.rows)
+        # What a block costs; the rows of all blocks but the first keep the same distance to those before.
+        period = max(m, config.swap_cycles + config.rows, config.reuse_cycles)
+        accepted = max(moved + 1, shifted)
+        moved = max(accepted + 1, left)
+        shifted = max(accepted + 1, shadow_free) + config.rows - 1
+        first_row = max(moved, shifted) + 1
+        if n_blocks > 1:
+            shifted = first_row + (n_blocks - 2) * period + config.swap_cycles + config.rows - 1
+        last_block = first_row + (n_blocks - 1) * period
+        shadow_free = last_block + config.swap_cycles
+        at = last_block + m - 1
+        left = max(at, reported)
+        reported = max(left, at + config.pipeline_cycles) + m + 2
+    return reported + 1
+
+
 class Tiles(NamedTuple):
     """The commands, for the kernel; refused ones have no rows and no depth."""
 
@@ -123,55 +158,81 @@ def _count_waits(counters: NDArray[np.int64], free: int, at: int, whole: int, ro
 
 
 @njit_in_place
+def _count_gap(
+    counters: NDArray[np.int64], drain: Any, result: NDArray[np.int64], first: int, end: int, until: int
+) -> None:
+    """Account for the cycles before `until` in which no tile ran, by what the one that left last did in them.
+
+    Its results are those from index `first` to before `end`.
+    """
+    left, first_read, drained, reported = drain
+    start = left + 1
+    if until <= start:
+        return
+    counters[FLUSH] += max(0, min(first_read, until) - start)
+    if first_read >= start and until > first_read:
+        steps = 1
+        for beat in range(first, end):
+            steps += result[beat] < until
+        counters[DRAIN] += steps
+        counters[WAIT_RESULTS] += min(drained + 1, until) - first_read - steps
+    counters[WAIT_STATUS] += max(0, min(reported, until - 1) - drained)
+
+
+@njit_in_place
 def _run(tiles: Tiles, stalls: Any, sizes: Any, out: Any) -> None:
     command_stalls, weight_stalls, row_stalls, result_stalls, status_stalls = stalls
     array_rows, pipeline_cycles, reuse_cycles, swap_cycles = sizes
     command, weight, row, result, status, counters = out
-    n_weight, n_row, n_result = 0, 0, 0
+    n_weight, n_row, n_result, first_result = 0, 0, 0, 0
     command_offer = next_free(command_stalls, 0)
     weight_offer = next_free(weight_stalls, 0)
     row_offer = next_free(row_stalls, 0)
-    idle_from = 0
+    moved, shifted, shadow_free = -1, -1, 0
+    left, first_read, drained, reported = -1, -1, -1, -1
     for c in range(len(tiles.code)):
-        accepted = max(idle_from, command_offer)
+        # Load: the command before must have moved on, and its last weights shift in this cycle at the latest.
+        accepted = max(command_offer, moved + 1, shifted)
         command[c] = accepted
         command_offer = next_free(command_stalls, accepted + 1)
-        report = accepted + 1
-        if tiles.code[c] == 0:
-            at = accepted
-            load_from = accepted + 1
-            first_row = n_row
-            for block in range(0, tiles.depth[c], array_rows):
-                # As many shifts as the array has rows; those beyond the depth need no weights.
-                shifted = load_from - 1
-                for k in range(block, block + array_rows):
-                    shifted += 1
-                    if k < tiles.depth[c]:
-                        shifted = max(shifted, weight_offer)
-                        weight[n_weight] = shifted
-                        n_weight += 1
-                        weight_offer = next_free(weight_stalls, shifted + 1)
-                whole = shifted + 1
-                for m in range(tiles.rows[c]):
-                    free = at + 1
-                    ready = whole if m == 0 else free
-                    at = max(free, ready, row_offer)
-                    if n_row - first_row >= tiles.rows[c]:
-                        at = max(at, row[n_row - tiles.rows[c]] + reuse_cycles)
-                    _count_waits(counters, free, at, ready, row_offer)
-                    row[n_row] = at
-                    n_row += 1
-                    row_offer = next_free(row_stalls, at + 1)
-                    if m == 0:
-                        load_from = at + swap_cycles
-            drained = at + pipeline_cycles
-            counters[FLUSH] += drained - at
-            at = hand_over(result_stalls, drained + 1, tiles.rows[c], result, n_result)
-            n_result += tiles.rows[c]
-            counters[DRAIN] += tiles.rows[c] + 1
-            counters[WAIT_RESULTS] += at - drained - 1 - tiles.rows[c]
-            report = at + 1
-        taken = next_free(status_stalls, report)
-        status[c] = taken
-        counters[WAIT_STATUS] += taken - report + 1
-        idle_from = taken + 1
+        moved = max(accepted + 1, left)
+        _count_gap(counters, (left, first_read, drained, reported), result, first_result, n_result, moved + 1)
+        # Run: rows in order, from the cycle after the tile has moved in.
+        at = moved
+        first_row = n_row
+        for block in range(0, tiles.depth[c], array_rows):
+            # As many shifts as the array has rows; those beyond the depth need no weights.
+            shifted = max(accepted + 1, shadow_free) - 1
+            for k in range(block, block + array_rows):
+                shifted += 1
+                if k < tiles.depth[c]:
+                    shifted = max(shifted, weight_offer)
+                    weight[n_weight] = shifted
+                    n_weight += 1
+                    weight_offer = next_free(weight_stalls, shifted + 1)
+            whole = shifted + 1
+            for m in range(tiles.rows[c]):
+                free = at + 1
+                ready = whole if m == 0 else free
+                at = max(free, ready, row_offer)
+                if n_row - first_row >= tiles.rows[c]:
+                    at = max(at, row[n_row - tiles.rows[c]] + reuse_cycles)
+                _count_waits(counters, free, at, ready, row_offer)
+                row[n_row] = at
+                n_row += 1
+                row_offer = next_free(row_stalls, at + 1)
+                if m == 0:
+                    shadow_free = at + swap_cycles
+        # Drain: once the tile before has reported and the last sum is written.
+        left = max(at, moved + 1, reported)
+        counters[WAIT_DRAIN] += left - at
+        first_read = left + 1
+        if n_row > first_row:
+            first_read = max(first_read, at + pipeline_cycles + 1)
+        first_result = n_result
+        drained = hand_over(result_stalls, first_read, tiles.rows[c], result, n_result)
+        n_result += tiles.rows[c]
+        reported = next_free(status_stalls, drained + 1)
+        status[c] = reported
+    if len(tiles.code):
+        _count_gap(counters, (left, first_read, drained, reported), result, first_result, n_result, reported + 1)

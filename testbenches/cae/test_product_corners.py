@@ -8,7 +8,7 @@ from sim.config import load_config
 from sim.golden.product import product_streams
 from sim.program.commands import MATRIX_COMMAND, MATRIX_STATUS
 from sim.program.matrix_trace import MatrixTrace
-from sim.timing.product import product_timing
+from sim.timing.product import ProductStalls, product_timing
 from testbenches.bench import Bench, Sink, Source, run
 from testbenches.cae.simulate import product_stalls, simulate_product
 from testbenches.cae.traces import random_tiles, tiles_trace
@@ -77,6 +77,16 @@ def test_bounds_of_every_field_one_by_one():
     codes = MATRIX_STATUS.decode(product_streams(trace, SMALL).status)["code"]
     assert [code != 0 for code in codes] == [command in refused for command in commands]
     assert_sound(trace, SMALL)
+
+
+def test_a_third_tile_waits_for_the_first_to_drain():
+    """Results and statuses are not taken for long: the tiles behind come to rest in every stage, and go on."""
+    trace = tiles_trace(SMALL, [(4, 2, 2), (2, 2, 1), (3, 5, 2), (1, 1, 1), (4, 3, 2)], seed=10)
+    blocked = np.arange(1 << 10) % 300 < 280
+    for name in ("results", "status"):
+        stalls = ProductStalls(**{name: blocked})
+        assert product_timing(trace.commands, SMALL, stalls).counters["wait_drain"] > 200
+        assert_sound(trace, SMALL, stalls=stalls)
 
 
 def test_valid_does_not_wait_for_ready():

@@ -142,6 +142,8 @@ def simulate_engines(
         sinks=sinks,
         inputs={"loads": len(loads), **{f"told_{d}": len(timing.bus_cycle) for d, timing in enumerate(timings)}},
         max_quiet_cycles=4 * config.dram.gates.refresh_interval,
+        # A memory is never quiet, for it is refreshed: an engine that hangs ends by the clock.
+        timeout_seconds=300 + max(int(timing.status[-1]) for timing in timings if len(timing.status)) / 2000,
     )
     design = DramDesign(Dimms, config, len(programs), _storage_lines(programs, Geometry.of(config)), engine)
     result = run(design, bench, backend=backend, waves=waves)
@@ -184,10 +186,11 @@ def _loads(images: Sequence[DimmImage], geometry: Geometry) -> NDArray[np.uint8]
 
 
 def _storage_lines(programs: Sequence[DimmProgram], geometry: Geometry) -> int:
-    """Return room for all rows from 0 to the last that is used, a power of two."""
+    """Return room for all rows from 0 to the last that is used, in few steps: each is a simulator of its own."""
     per_row = geometry.bursts * geometry.banks * geometry.bank_groups
     last = max((int(program.image.addresses[-1]) for program in programs if len(program.image.addresses)), default=0)
-    return 1 << (16 * per_row * (-(-(last // per_row + 1) // 16)) - 1).bit_length()
+    bits = (per_row * (last // per_row + 1) - 1).bit_length()
+    return 1 << max(16, bits + bits % 2)
 
 
 def _difference(

@@ -6,10 +6,12 @@ from hypothesis import given
 
 from sim.config import load_config
 from sim.graph import EdgeRules, adjacency, graph_from_edges, load_graph
+from sim.program.commands import MATRIX_COMMAND
 from sim.program.gcn import shard_adjacency
 from sim.program.items import Merge, Product, Reduce, Vector
 from sim.program.reduce_trace import reduce_trace
 from sim.system.work import PASSES, partial_vectors, work_of
+from sim.timing.product import product_timing
 from sim.timing.reduce import ReduceStalls, reduce_timing
 from sim.timing.stalls import paced_pattern
 from testbenches.sim.program.strategies import edge_lists, machines, relaxed, sharded
@@ -148,11 +150,13 @@ def test_products_move_what_is_not_on_chip(kind, on_chip, elements):
     assert work.events["array_multiply"] == 6 * 10 * 14
 
 
-def test_product_of_many_tiles_is_the_sum_of_its_tiles():
+def test_tiles_of_a_product_run_back_to_back():
     whole = work_of(product_of("xw", 130, 9, 10), set(), TINY).array_cycles
-    # 130 rows in three pieces of 43, 43 and 44; ten columns in 4, 4 and 2: their number does not matter to the cycles.
-    pieces = [work_of(product_of("xw", rows, 9, 4), set(), TINY).array_cycles for rows in (43, 43, 44)]
-    assert whole == 3 * sum(pieces)
+    # 130 rows in three pieces of 43, 43 and 44; ten columns in 4, 4 and 2.
+    tiles = {"rows": [43, 43, 44] * 3, "columns": [4] * 6 + [2] * 3, "depth": 9}
+    assert whole == product_timing(MATRIX_COMMAND.encode(9, {"opcode": 1} | tiles), TINY.cae).cycles
+    alone = [work_of(product_of("xw", rows, 9, 4), set(), TINY).array_cycles for rows in (43, 43, 44)]
+    assert 3 * 3 * 130 < whole < 3 * sum(alone)
 
 
 @pytest.mark.parametrize("operation", PASSES)
