@@ -8,7 +8,11 @@ from amaranth.lib import wiring
 from hdl.arith.add import Fp32Add
 from hdl.arith.compare import Fp32Compare, Fp32MaxMin
 from hdl.arith.convert import Bf16ToFp32, Fp32ToBf16
+from hdl.arith.exp import Fp32Exp
+from hdl.arith.log import Fp32Log
 from hdl.arith.mul import Bf16Mul, Fp32Mul
+from hdl.arith.reciprocal import Fp32Reciprocal
+from hdl.arith.reciprocal_sqrt import Fp32ReciprocalSqrt
 from hdl.cae.product import ProductUnit
 from hdl.dram.scheduler import DramScheduler
 from hdl.nme.engine import NearMemoryEngine
@@ -86,5 +90,11 @@ DESIGNS: dict[str, DesignEntry] = {
     "fp32_max_min": _arith("fp32 maximum and minimum", Fp32MaxMin, lambda _: 1),
     "fp32_to_bf16": _arith("fp32 to bf16 conversion", Fp32ToBf16, lambda _: 1),
     "bf16_to_fp32": _arith("bf16 to fp32 conversion", Bf16ToFp32, lambda _: 1),
+    "fp32_exp": _arith("fp32 exponential function", Fp32Exp, lambda _: Fp32Exp.DEFAULT_LATENCY),
+    "fp32_log": _arith("fp32 natural logarithm", Fp32Log, lambda _: Fp32Log.DEFAULT_LATENCY),
+    "fp32_reciprocal": _arith("fp32 reciprocal", Fp32Reciprocal, lambda _: Fp32Reciprocal.DEFAULT_LATENCY),
+    "fp32_reciprocal_sqrt": _arith(
+        "fp32 reciprocal square root", Fp32ReciprocalSqrt, lambda _: Fp32ReciprocalSqrt.DEFAULT_LATENCY
+    ),
 }
 """All designs."""

@@ -17,8 +17,11 @@ from hdl.cae.product import ProductUnit
 from hdl.nme.reduce import ReduceUnit
 from scripts.cli import app
 from sim.config import load_config
-from sim.program.counters import ENGINE_COUNTERS, ENGINE_COUNTERS, MATRIX_COUNTERS, REDUCE_COUNTERS
+from sim.golden.functions import WORST_ULP
+from sim.program import functions
+from sim.program.counters import ENGINE_COUNTERS, MATRIX_COUNTERS, REDUCE_COUNTERS
 from sim.system.channel import BOUNDS
+from testbenches.arith.function_units import FUNCTIONS
 from testbenches.models.ports import discover
 from testbenches.test_verilog import WAIVED
 
@@ -150,7 +153,9 @@ def test_python_prints_what_is_shown(page):
 
 def test_pages_have_examples():
     pages = {page for page, text in PAGES.items() if re.search(r"^ +>>> ", text, re.M)}
-    assert pages == {f"docs/{name}.md" for name in ("cae", "contracts", "dram", "estimate", "graphs", "nme", "reduce")}
+    assert pages == {
+        f"docs/{name}.md" for name in ("cae", "contracts", "dram", "estimate", "functions", "graphs", "nme", "reduce")
+    }
 
 
 @pytest.mark.parametrize(("page", "engine"), [("docs/reduce.md", "nme"), ("docs/cae.md", "cae")])
@@ -188,6 +193,15 @@ def test_interface_is_that_of_the_design(page, unit):
     ports = discover(unit)
     directions = {name: direction for name, direction, *_ in table(section(page, "Interface"), 4)}
     assert directions == dict.fromkeys(ports.sources, "in") | dict.fromkeys(ports.sinks, "out")
+
+
+def test_errors_and_latencies_of_the_functions_are_those_of_the_blocks():
+    for name, worst, _, latency, greatest, bits in table(section("docs/functions.md", "Errors"), 6):
+        block, columns = FUNCTIONS[name], zip(*getattr(functions, name.upper()), strict=True)
+        assert float(worst) == WORST_ULP[name]
+        assert (int(latency), int(greatest)) == (block.DEFAULT_LATENCY, block.MAX_LATENCY)
+        widths = [max(*column, -1 - min(column)).bit_length() + (min(column) < 0) for column in columns]
+        assert int(bits) == sum(widths) * len(getattr(functions, name.upper()))
 
 
 def test_waivers_are_those_of_the_lint():
