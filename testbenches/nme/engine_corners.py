@@ -207,7 +207,7 @@ def one_shard(
 def stored_numbers(
     config: SystemConfig, numbers: NDArray[np.int64], beats: int, seed: int, *, kind: int = 0
 ) -> DimmProgram:
-    """Make a program that stores random vectors.
+    """Make a program that stores random vectors; beats behind the first have any number, for it does not count.
 
     Parameters
     ----------
@@ -228,12 +228,15 @@ def stored_numbers(
         The program.
     """
     nme, n = config.nme, len(numbers)
-    data = random_bits(np.random.default_rng(seed), (n * beats, nme.lanes), nme.element, 0.0)
+    rng = np.random.default_rng(seed)
+    data = random_bits(rng, (n * beats, nme.lanes), nme.element, 0.0)
+    first = np.arange(n * beats) % beats == 0
+    numbers = np.where(first, np.repeat(numbers, beats), rng.integers(0, 1 << 32, n * beats))
     command = {"opcode": int(EngineOpcode.STORE), "kind": kind, "beats": beats, "count": n, "tag": 65535}
     layout = update_beat(nme.lanes, 8 * nme.element_bytes)
     return DimmProgram(
         commands=ENGINE_COMMAND.encode(1, command),
-        updates=layout.encode(n * beats, {"number": np.repeat(numbers, beats), "data": data}),
+        updates=layout.encode(n * beats, {"number": numbers, "data": data}),
         image=DimmImage.empty(Geometry.of(config).line_bytes),
     )
 

@@ -273,7 +273,7 @@ MORE_BUGS = [
     ),
     Bug(
         name="stride too short: the second of two vectors lies within the first",
-        module="hdl.nme.front",
+        module="hdl.nme.vector_shape",
         old="sum((bursts > 1 << k for k in",
         new="sum((bursts > 2 << k for k in",
     ),
