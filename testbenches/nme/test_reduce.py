@@ -34,7 +34,7 @@ def assert_equivalent(trace, config, **options):
 def test_real_graphs(name, stalls):
     graph = real_graph(name)
     layer = Layer(graph, TINY, in_features=min(graph.n_features or 16, 1433), out_features=16)
-    simulation = layer.simulate("nme", stalls=stalls, seed=3)
+    simulation = layer.simulate("reduce", stalls=stalls, seed=3)
     assert simulation.equal, simulation.first_difference
     assert simulation.counters["busy"] == 2 * adjacency(graph, "gcn").n_edges  # 16 features are 2 beats of 8 lanes
 

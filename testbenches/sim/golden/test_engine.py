@@ -27,7 +27,7 @@ GNNEAR = load_config("gnnear")
 NARROW = TINY.replace(**{"nme.lanes_per_pe": 1, "nme.pes": 2, "nme.interval": 5, "nme.max_beats": 32})
 CONFIGS = {
     "narrow": NARROW,
-    "narrow, short slices": NARROW.replace(**{"dram.bus_width_bits": 8, "nme.max_beats": 8, "dram.rows": 8}),
+    "narrow, short slices": NARROW.replace(**{"dram.bus_width_bits": 16, "nme.max_beats": 8, "dram.rows": 8}),
     "narrow, over groups": NARROW.replace(**{"dram.mapping": "bursts_over_groups", "nme.max_beats": 256}),
     "one line in one group": NARROW.replace(
         **{"dram.mapping": "bursts_over_groups", "nme.max_beats": 16, "dram.ranks_per_dimm": 1}
@@ -36,7 +36,7 @@ CONFIGS = {
         **{"dram.mapping": "bursts_over_groups", "nme.element": "fp32", "dram.ranks_per_dimm": 1}
     ),
     "beats wider than lines": NARROW.replace(
-        **{"dram.bus_width_bits": 8, "dram.ranks_per_dimm": 1, "nme.lanes_per_pe": 4, "nme.max_beats": 2}
+        **{"dram.bus_width_bits": 32, "dram.ranks_per_dimm": 1, "nme.lanes_per_pe": 16, "nme.max_beats": 2}
     ),
     "four ranks": NARROW.replace(**{"dram.ranks_per_dimm": 4, "nme.max_beats": 128}),
 }

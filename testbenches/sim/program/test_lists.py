@@ -13,7 +13,7 @@ from sim.program.lists import list_chunks, pack_lists, read_lists
 from testbenches.sim.program.strategies import relaxed
 
 GEOMETRY = Geometry.of(load_config("tiny"))
-NARROW = Geometry.of(load_config("tiny").replace(**{"dram.bus_width_bits": 8, "dram.ranks_per_dimm": 1}))
+NARROW = Geometry.of(load_config("tiny").replace(**{"dram.bus_width_bits": 32, "dram.ranks_per_dimm": 1}))
 
 
 def test_chunks_by_hand():
