@@ -1,14 +1,14 @@
 """The Near-Memory Engine of one DIMM: from shard descriptors in the memory to partial sums."""
 
 from amaranth.hdl import EnableInserter, Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.counters import share_out
-from hdl.dram.scheduler import TRANSFER, DramScheduler
+from hdl.dram.scheduler import DramScheduler
 from hdl.layout import struct_layout
 from hdl.nme.compute_clock import ComputeClock
-from hdl.nme.fetch import FILL, LIST_JOB, UNIT_BITS, Unit
+from hdl.nme.fetch import LIST_JOB, UNIT_BITS, Unit
 from hdl.nme.front import Front
 from hdl.nme.gather import GATHER_JOB, Gather
 from hdl.nme.list_reader import ListReader
@@ -147,12 +147,13 @@ class NearMemoryEngine(wiring.Component):
             gather.enable.eq(clock.enable),
             self.memory_command.eq(scheduler.command),
             self.write_line.eq(store.line),
-            fill_of(scheduler.read, gather.fill),
             gather.line.eq(self.read_line),
-            fill_of(scheduler.write, store.given),
         ]
+        take_apart(m, scheduler.read, gather.fill)
+        take_apart(m, scheduler.write, store.given)
         for reader in readers.values():
-            m.d.comb += [fill_of(scheduler.read, reader.fill), reader.line.eq(self.read_line)]
+            take_apart(m, scheduler.read, reader.fill)
+            m.d.comb += reader.line.eq(self.read_line)
         self._compute(m, clock, front, gather, readers[Unit.EDGES], tickets)
         moving = self._moving(m, scheduler)
         share_out(
@@ -219,10 +220,10 @@ class NearMemoryEngine(wiring.Component):
         return moving
 
 
-def fill_of(transfer: TRANSFER, fill: FILL) -> list:  # type: ignore[valid-type,type-arg]
-    """Take a tag apart."""
+def take_apart(m: Module, transfer: data.View, fill: data.View) -> None:
+    """Tell a unit of a burst that moves, with the parts of its tag."""
     tag = transfer.burst.tag
-    return [
+    m.d.comb += [
         fill.valid.eq(transfer.valid),
         fill.unit.eq(tag[:UNIT_BITS]),
         fill.piece.eq(tag[UNIT_BITS : UNIT_BITS + PIECE_BITS]),
