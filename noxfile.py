@@ -74,6 +74,13 @@ def verilog(session: nox.Session) -> None:
 
 
 @nox.session
+def synth(session: nox.Session) -> None:
+    """Synthesize parts of the Centralized Acceleration Engine; compare with the table in docs/synthesis.md."""
+    install(session, "tests")
+    session.run("python", "-m", "testbenches.synthesis", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure speeds: simulators, graph loading, golden models against scipy."""
     install(session, "tests")

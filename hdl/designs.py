@@ -13,7 +13,11 @@ from hdl.arith.log import Fp32Log
 from hdl.arith.mul import Bf16Mul, Fp32Mul
 from hdl.arith.reciprocal import Fp32Reciprocal
 from hdl.arith.reciprocal_sqrt import Fp32ReciprocalSqrt
+from hdl.arith.threefry import Threefry
+from hdl.cae.engine import CentralEngine
+from hdl.cae.ports import READ_CYCLES
 from hdl.cae.product import ProductUnit
+from hdl.cae.vector.unit import VectorUnit
 from hdl.dram.scheduler import DramScheduler
 from hdl.nme.engine import NearMemoryEngine
 from hdl.nme.reduce import ReduceUnit
@@ -66,13 +70,23 @@ DESIGNS: dict[str, DesignEntry] = {
         },
     ),
     "cae": DesignEntry(
-        summary="Centralized Acceleration Engine: systolic array with accumulator memory",
+        summary="Centralized Acceleration Engine: sequencer, banks, transfers, systolic array, merge, vector units",
+        make=lambda config: CentralEngine(config.cae),
+        latency=lambda _: {"bank_read": READ_CYCLES},
+    ),
+    "product": DesignEntry(
+        summary="product unit of the Centralized Acceleration Engine: systolic array with accumulator memory",
         make=lambda config: ProductUnit(config.cae),
         latency=lambda config: {
             "row_to_sum": config.cae.pipeline_cycles,
             "same_row": config.cae.reuse_cycles,
             "last_row_to_first_result": config.cae.pipeline_cycles + 2,
         },
+    ),
+    "vector": DesignEntry(
+        summary="vector unit of the Centralized Acceleration Engine",
+        make=lambda config: VectorUnit(config.cae),
+        latency=lambda _: {"bank_read": READ_CYCLES},
     ),
     "dram": DesignEntry(
         summary="DRAM command scheduler of one channel",
@@ -96,5 +110,6 @@ DESIGNS: dict[str, DesignEntry] = {
     "fp32_reciprocal_sqrt": _arith(
         "fp32 reciprocal square root", Fp32ReciprocalSqrt, lambda _: Fp32ReciprocalSqrt.DEFAULT_LATENCY
     ),
+    "threefry": _arith("random words from a counter, Threefry-2x32-20", Threefry, lambda _: Threefry.DEFAULT_LATENCY),
 }
 """All designs."""

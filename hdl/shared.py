@@ -2,9 +2,10 @@
 
 import gc
 import os
+from typing import Any
 
 from amaranth.back import verilog
-from amaranth.hdl import ClockSignal, Instance, ResetSignal
+from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal
 from amaranth.lib import wiring
 
 
@@ -19,10 +20,13 @@ class SharedModules:
     ----------
     modules : dict of str to wiring.Component
         The blocks met so far, by the name of their module.
+    texts : dict of str to str
+        Modules written by hand, by name.
     """
 
     def __init__(self) -> None:
         self.modules: dict[str, wiring.Component] = {}
+        self.texts: dict[str, str] = {}
 
     def instance(self, name: str, block: wiring.Component) -> Instance:
         """Take the place of a block.
@@ -47,6 +51,19 @@ class SharedModules:
         return Instance(name, **ports)
 
 
+class _Body(Elaboratable):
+    """A shared block in its own module: it must not stand in for itself, but the blocks within it may."""
+
+    def __init__(self, block: wiring.Component) -> None:
+        self._block = block
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._block, name)
+
+    def elaborate(self, _platform: object) -> Any:
+        return self._block.elaborate(None)
+
+
 def to_verilog(component: wiring.Component, name: str) -> str:
     """Write a component as Verilog.
 
@@ -68,8 +85,16 @@ def to_verilog(component: wiring.Component, name: str) -> str:
     gc.disable()  # millions of small objects that all live to the end: collecting them takes half the time
     try:
         text = verilog.convert(component, name=name, platform=shared, emit_src=False, strip_internal_attrs=True)
-        for module, block in shared.modules.items():
-            text += verilog.convert(block, name=module, emit_src=False, strip_internal_attrs=True)
+        written: set[str] = set()
+        while len(written) < len(shared.modules):  # a block may hold others, which are met as it is written
+            for module, block in list(shared.modules.items()):
+                if module not in written:
+                    written.add(module)
+                    body = _Body(block)
+                    text += verilog.convert(
+                        body, name=module, platform=shared, emit_src=False, strip_internal_attrs=True
+                    )
+        text += "".join(shared.texts.values())
     finally:
         if collecting:
             gc.enable()

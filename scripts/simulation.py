@@ -7,18 +7,22 @@ from typing import Any
 from rich.console import Console
 
 from sim.program.counters import DRAM_COUNTERS, MATRIX_COUNTERS, REDUCE_COUNTERS
+from sim.program.instructions import CaeCode
+from sim.report.cae_table import by_unit, cae_table
 from sim.report.channel_table import channel_table
 from sim.report.tables import counter_table
 from sim.system.channel import EngineFigures, together
 from sim.timing.stalls import StallKind
+from testbenches.cae.simulate_engine import CaeSimulation
+from testbenches.cae.workload import CaeWorkload
 from testbenches.channel import ChannelReduce
 from testbenches.equivalence import Simulation
 from testbenches.layer import Layer, Unit
 from testbenches.nme.simulate_engine import EngineSimulation
 
-_COUNTERS = {"reduce": REDUCE_COUNTERS, "cae": MATRIX_COUNTERS, "dram": DRAM_COUNTERS}
-_TITLES = {"reduce": "reduce unit", "cae": "Centralized Acceleration Engine", "dram": "DRAM scheduler of one rank"}
-_MODELS = {"reduce": "golden model", "cae": "golden model", "dram": "devices' contents"}
+_COUNTERS = {"reduce": REDUCE_COUNTERS, "product": MATRIX_COUNTERS, "dram": DRAM_COUNTERS}
+_TITLES = {"reduce": "reduce unit", "product": "product unit", "dram": "DRAM scheduler of one rank"}
+_MODELS = {"reduce": "golden model", "product": "golden model", "dram": "devices' contents"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +56,7 @@ def run_engine(
     ----------
     layer : Layer
         The layer.
-    engine : {"reduce", "cae", "dram"}
+    engine : {"reduce", "product", "dram"}
         The engine.
     console : Console
         Where to print.
@@ -128,8 +132,86 @@ def run_channel(
     return ChannelRun(simulation=simulation, figures=figures)
 
 
+def run_cae(
+    workload: CaeWorkload,
+    console: Console,
+    *,
+    stalls: StallKind = "none",
+    seed: int = 0,
+    memory_beats_per_cycle: float = 1.0,
+    waves: Path | None = None,
+) -> CaeSimulation:
+    """Simulate the Centralized Acceleration Engine and print what came of it.
+
+    Parameters
+    ----------
+    workload : CaeWorkload
+        The program.
+    console : Console
+        Where to print.
+    stalls : StallKind
+        How all streams stall.
+    seed : int
+        Seed of the stalls.
+    memory_beats_per_cycle : float
+        Bandwidth of the memory.
+    waves : Path, optional
+        Write a VCD file there.
+
+    Returns
+    -------
+    CaeSimulation
+        The comparison.
+    """
+    with console.status(f"simulating cae ({workload.title}); the first run compiles the simulator"):
+        simulation = workload.simulate(
+            stalls=stalls, seed=seed, memory_beats_per_cycle=memory_beats_per_cycle, waves=waves
+        )
+    config = workload.config
+    title = (
+        f"Centralized Acceleration Engine with its memory, RTL, {config.rows} x {config.columns} array, "
+        f"{workload.title}, stalls {stalls}"
+    )
+    console.print(cae_table(title, simulation.run_counters))
+    for number, code in enumerate(simulation.codes):
+        if code:
+            console.print(f"instruction {number}: {CaeCode(code).name}", style="yellow", highlight=False)
+    share = workload.share_of_peak(simulation.cycles_rtl)
+    _print_verdict(console, "cae", simulation, "the golden model", f"{share:.1%} of the array's peak multiply-adds")
+    return simulation
+
+
+def cae_as_json(workload: CaeWorkload, simulation: CaeSimulation) -> dict[str, Any]:
+    """Return the machine-readable form of a run of the Centralized Acceleration Engine.
+
+    Parameters
+    ----------
+    workload : CaeWorkload
+        The program.
+    simulation : CaeSimulation
+        The comparison.
+
+    Returns
+    -------
+    dict
+        Keys of the ``simulate`` command, with those of ``cae``.
+    """
+    return {
+        "equal": simulation.equal,
+        "first_difference": simulation.first_difference,
+        "cycles_rtl": simulation.cycles_rtl,
+        "cycles_model": simulation.cycles_model,
+        "counters": by_unit(simulation.run_counters),
+        "utilization": workload.share_of_peak(simulation.cycles_rtl),
+        "instructions": len(workload.instructions),
+        "refused": {str(number): CaeCode(code).name for number, code in enumerate(simulation.codes) if code},
+        "multiply_adds": workload.multiply_adds,
+        "memory_beats": len(simulation.golden.requests),
+    }
+
+
 def _print_verdict(
-    console: Console, engine: str, simulation: Simulation | EngineSimulation, model: str, speed: str
+    console: Console, engine: str, simulation: Simulation | EngineSimulation | CaeSimulation, model: str, speed: str
 ) -> None:
     verdict = (
         f"equal to {model} in every bit and to the timing model in every cycle"

@@ -21,14 +21,16 @@ from sim.program.reduce_trace import ReduceTrace, beats_of, ranges
 from sim.timing.stalls import StallKind, stall_pattern
 from testbenches.bench import Backend
 from testbenches.cae.simulate import product_stalls, simulate_product
+from testbenches.cae.simulate_engine import CaeSimulation
+from testbenches.cae.workload import CaeWorkload, matrix_workload
 from testbenches.channel import ChannelReduce
 from testbenches.dram.simulate import simulate_dram
 from testbenches.equivalence import Simulation
 from testbenches.nme.simulate import reduce_stalls, simulate_reduce
 from testbenches.nme.simulate_engine import EngineSimulation
 
-Engine = Literal["nme", "reduce", "cae", "dram"]
-Unit = Literal["reduce", "cae", "dram"]
+Engine = Literal["nme", "reduce", "cae", "product", "dram"]
+Unit = Literal["reduce", "product", "dram"]
 
 
 class Layer:
@@ -78,6 +80,14 @@ class Layer:
         tiles = product_tiles(item.rows, item.columns, self.config.cae)[:max_tiles]
         return product_trace(x, w, tiles, self.config.cae) if tiles else None
 
+    def update(self) -> CaeWorkload:
+        """Return the layer's product as a program of the Centralized Acceleration Engine, from memory to memory."""
+        item = next(item for item in self.program.items if isinstance(item, Product))
+        if not item.rows:
+            raise GraphError("nothing to simulate: the graph has no nodes to update")
+        x, w = (self.tensors[name] for name in (item.left, item.right))
+        return matrix_workload(f"{item.left} {item.right} of {self.program.name}", x, w, self.config.cae)
+
     def gather_requests(self) -> NDArray[np.uint8]:
         """Return the requests that fetch the Reduce's source vectors from one rank, slice by slice, DIMM after DIMM.
 
@@ -122,6 +132,17 @@ class Layer:
         waves: Path | None = None,
     ) -> EngineSimulation: ...
 
+    @overload
+    def simulate(
+        self,
+        engine: Literal["cae"],
+        *,
+        stalls: StallKind = "none",
+        seed: int = 0,
+        backend: Backend = "trace",
+        waves: Path | None = None,
+    ) -> CaeSimulation: ...
+
     def simulate(
         self,
         engine: Engine,
@@ -130,14 +151,15 @@ class Layer:
         seed: int = 0,
         backend: Backend = "trace",
         waves: Path | None = None,
-    ) -> Simulation | EngineSimulation:
+    ) -> Simulation | EngineSimulation | CaeSimulation:
         """Run one engine's part of the program through its RTL and compare.
 
         Parameters
         ----------
-        engine : {"nme", "reduce", "cae", "dram"}
-            The engine. ``nme`` is all engines of one channel with their memories; ``reduce`` is the reduce unit alone,
-            ``dram`` the scheduler of one rank, which fetches the source vectors of the Reduce.
+        engine : {"nme", "reduce", "cae", "product", "dram"}
+            The engine. ``nme`` is all engines of one channel with their memories, ``cae`` the whole Centralized
+            Acceleration Engine with its memory; ``reduce`` and ``product`` are the units within them alone, ``dram``
+            the scheduler of one rank, which fetches the source vectors of the Reduce.
         stalls : StallKind
             How all streams stall.
         seed : int
@@ -149,7 +171,7 @@ class Layer:
 
         Returns
         -------
-        Simulation or EngineSimulation
+        Simulation, EngineSimulation or CaeSimulation
             The comparison.
 
         Raises
@@ -159,6 +181,8 @@ class Layer:
         """
         if engine == "nme":
             return self.channel_reduce().simulate(stalls=stalls, seed=seed, backend=backend, waves=waves)
+        if engine == "cae":
+            return self.update().simulate(stalls=stalls, seed=seed, backend=backend, waves=waves)
         if engine == "reduce":
             trace = self.reduce_trace()
             if not len(trace.commands):

@@ -19,7 +19,7 @@ from scripts.cli import app
 from sim.config import load_config
 from sim.golden.functions import WORST_ULP
 from sim.program import functions
-from sim.program.counters import ENGINE_COUNTERS, MATRIX_COUNTERS, REDUCE_COUNTERS
+from sim.program.counters import ENGINE_COUNTERS, MATRIX_COUNTERS, REDUCE_COUNTERS, VECTOR_COUNTERS
 from sim.system.channel import BOUNDS
 from testbenches.arith.function_units import FUNCTIONS
 from testbenches.models.ports import discover
@@ -154,11 +154,12 @@ def test_python_prints_what_is_shown(page):
 def test_pages_have_examples():
     pages = {page for page, text in PAGES.items() if re.search(r"^ +>>> ", text, re.M)}
     assert pages == {
-        f"docs/{name}.md" for name in ("cae", "contracts", "dram", "estimate", "functions", "graphs", "nme", "reduce")
+        f"docs/{name}.md"
+        for name in ("contracts", "dram", "estimate", "functions", "graphs", "nme", "product", "reduce", "vector")
     }
 
 
-@pytest.mark.parametrize(("page", "engine"), [("docs/reduce.md", "nme"), ("docs/cae.md", "cae")])
+@pytest.mark.parametrize(("page", "engine"), [("docs/reduce.md", "nme"), ("docs/product.md", "cae")])
 def test_parameters_are_those_of_the_presets(page, engine):
     presets = [getattr(load_config(name), engine) for name in ("tiny", "gnnear")]
     documented = {name: values for name, *values, _ in table(section(page, "Parameters"), 4)}
@@ -166,7 +167,7 @@ def test_parameters_are_those_of_the_presets(page, engine):
 
 
 @pytest.mark.parametrize(
-    ("page", "engine", "first_sum"), [("docs/reduce.md", "nme", 2), ("docs/cae.md", "cae", 2)], ids=["nme", "cae"]
+    ("page", "engine", "first_sum"), [("docs/reduce.md", "nme", 2), ("docs/product.md", "cae", 2)], ids=["nme", "cae"]
 )
 def test_latencies_are_those_of_the_presets(page, engine, first_sum):
     presets = [getattr(load_config(name), engine) for name in ("tiny", "gnnear")]
@@ -177,8 +178,13 @@ def test_latencies_are_those_of_the_presets(page, engine, first_sum):
 
 @pytest.mark.parametrize(
     ("page", "counters"),
-    [("docs/nme.md", ENGINE_COUNTERS), ("docs/reduce.md", REDUCE_COUNTERS), ("docs/cae.md", MATRIX_COUNTERS)],
-    ids=["nme", "reduce", "cae"],
+    [
+        ("docs/nme.md", ENGINE_COUNTERS),
+        ("docs/reduce.md", REDUCE_COUNTERS),
+        ("docs/product.md", MATRIX_COUNTERS),
+        ("docs/vector.md", VECTOR_COUNTERS),
+    ],
+    ids=["nme", "reduce", "cae", "vector"],
 )
 def test_counters_are_in_order(page, counters):
     assert [name for name, _ in table(section(page, "Counters"), 2)] == list(counters)
@@ -186,7 +192,10 @@ def test_counters_are_in_order(page, counters):
 
 @pytest.mark.parametrize(
     ("page", "unit"),
-    [("docs/reduce.md", ReduceUnit(load_config("tiny").nme)), ("docs/cae.md", ProductUnit(load_config("tiny").cae))],
+    [
+        ("docs/reduce.md", ReduceUnit(load_config("tiny").nme)),
+        ("docs/product.md", ProductUnit(load_config("tiny").cae)),
+    ],
     ids=["nme", "cae"],
 )
 def test_interface_is_that_of_the_design(page, unit):

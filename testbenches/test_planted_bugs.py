@@ -235,8 +235,8 @@ PRODUCT_BUGS = [
     Bug(
         name="lost status: a tile is taken while the one before has not reported",
         module="hdl.cae.drain",
-        old="~draining & (~reporting | self.status.ready)",
-        new="~draining",
+        old="alone.eq((untold == 0) | ((untold == 1) & reported))",
+        new="alone.eq(untold != MATRIX_REPORTS)",
     ),
     Bug(
         name="wrong bank: a sum comes from the bank of the row after",
@@ -300,7 +300,7 @@ def test_nothing_is_caught_where_nothing_is_planted():
     same = "self.ended.ready.eq(~draining & (~reporting | self.status.ready))"
     harmless = Bug(name="none", module="hdl.nme.drain", old=same, new=same.replace("&", " &"))
     assert reduce_is_sound(plant(harmless, "hdl.nme.reduce", "ReduceUnit", TINY.nme))
-    same = "~draining & (~reporting | self.status.ready)"
+    same = "((untold == 1) & reported)"
     harmless = Bug(name="none", module="hdl.cae.drain", old=same, new=same.replace("&", " &"))
     assert product_is_sound(plant(harmless, "hdl.cae.product", "ProductUnit", TINY.cae))
 

@@ -2,10 +2,10 @@
 
 from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.delay import delayed
+from hdl.large_memory import LargeMemory
 from sim.config import CaeConfig
 
 
@@ -90,18 +90,16 @@ class Accumulator(wiring.Component):
 
     def _bank(self, m: Module, column: int, number: int, adding: tuple, writing: tuple) -> Value:
         """Build one bank of a column; return what its read port gives."""
-        memory = Memory(shape=32, depth=self._rows, init=[])
-        m.submodules[f"memory_{column}_{number}"] = memory
-        write, read = memory.write_port(), memory.read_port()
+        m.submodules[f"memory_{column}_{number}"] = memory = LargeMemory(part_bits=32, parts=1, depth=self._rows)
         fetch_active, fetch_bank, fetch_row = adding
         store_active, store_bank, store_row = writing
         fetching = Signal(name=f"fetching_{column}_{number}")
         m.d.comb += [
             fetching.eq(fetch_active & (fetch_bank == number)),
-            read.en.eq(fetching | (self.read & (self.drain_bank == number))),
-            read.addr.eq(Mux(fetching, fetch_row, self.drain_row)),
-            write.en.eq(store_active & (store_bank == number)),
-            write.addr.eq(store_row),
-            write.data.eq(self.sums_out[column]),
+            memory.read.eq(fetching | (self.read & (self.drain_bank == number))),
+            memory.read_address.eq(Mux(fetching, fetch_row, self.drain_row)),
+            memory.write.eq(store_active & (store_bank == number)),
+            memory.write_address.eq(store_row),
+            memory.write_data.eq(self.sums_out[column]),
         ]
-        return read.data
+        return memory.read_data

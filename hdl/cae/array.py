@@ -1,10 +1,11 @@
 """Weight-stationary systolic array: rows along K, columns along N, sums flowing down."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.cae.pe import MINUS_ZERO, ProcessingElement
+from hdl.cae.array_row import ArrayRow
+from hdl.cae.pe import MINUS_ZERO
 from hdl.delay import delayed
 from sim.config import CaeConfig
 
@@ -54,32 +55,27 @@ class SystolicArray(wiring.Component):
         )
 
     def elaborate(self, _platform: object) -> Module:
-        """Build the grid, from the bottom row up, as the weights move."""
+        """Build the rows: activations come from the left, each row later than the one above."""
         m = Module()
         config = self.config
-        grid = [[ProcessingElement(config) for _ in range(config.columns)] for _ in range(config.rows)]
         swap = delayed(m, self.swap, 1 + (config.rows - 1) * config.add_latency, name="swap", reset_less=False)
-        for r, line in enumerate(grid):
+        rows = [ArrayRow(config) for _ in range(config.rows)]
+        for r, row in enumerate(rows):
             skew = 1 + r * config.add_latency
-            x = delayed(m, self.x[r], skew, name=f"x_{r}")
-            for c, pe in enumerate(line):
-                m.submodules[f"pe_{r}_{c}"] = pe
-                below = grid[r + 1][c] if r + 1 < config.rows else None
-                left = line[c - 1] if c else None
-                above = grid[r - 1][c] if r else None
-                m.d.comb += [
-                    pe.shift.eq(self.shift),
-                    pe.active_in.eq(below.active_out if below else self.active),
-                    pe.x_in.eq(left.x_out if left else x[skew]),
-                    pe.swap_in.eq(left.swap_out if left else swap[skew]),
-                    pe.sum_in.eq(above.sum_out if above else self.sums_in[c]),
-                ]
-                if below:
-                    m.d.comb += pe.weight_in.eq(below.weight_out)
-                else:
-                    with m.If(self.active):
-                        m.d.comb += pe.weight_in.eq(self.weights[c])
-                    with m.Else():
-                        m.d.comb += pe.weight_in.eq(MINUS_ZERO)
-        m.d.comb += [self.sums_out[c].eq(pe.sum_out) for c, pe in enumerate(grid[-1])]
+            m.submodules[f"row_{r}"] = row
+            m.d.comb += [
+                row.shift.eq(self.shift),
+                row.x.eq(delayed(m, self.x[r], skew, name=f"x_{r}")[skew]),
+                row.swap.eq(swap[skew]),
+                row.sums_in.eq(rows[r - 1].sums_out if r else self.sums_in),
+            ]
+            if r + 1 < config.rows:
+                below = rows[r + 1]
+                m.d.comb += [row.weights_in.eq(below.weights_out), row.active_in.eq(below.active_out)]
+        bottom = rows[-1]
+        m.d.comb += [
+            bottom.active_in.eq(self.active),
+            *(bottom.weights_in[c].eq(Mux(self.active, self.weights[c], MINUS_ZERO)) for c in range(config.columns)),
+            self.sums_out.eq(bottom.sums_out),
+        ]
         return m

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.layout import struct_layout
 from sim.config import CaeConfig
 from sim.program.commands import MATRIX_COMMAND, MatrixCode, MatrixOpcode, vector_beat
+from sim.program.instructions import ProductPart
 
 
 def tile_layout(config: CaeConfig) -> data.StructLayout:
@@ -20,17 +21,29 @@ def tile_layout(config: CaeConfig) -> data.StructLayout:
     Returns
     -------
     data.StructLayout
-        Fields: ``rows``, ``columns``, ``depth``, ``tag``, ``code``. A refused command has neither rows nor depth.
+        Fields: ``rows``, ``columns``, ``depth``, ``continued`` (its sums start from those that were kept), ``silent``
+        (it has no results: its sums are kept, or it is refused), ``tag``, ``code``. A refused command has neither rows
+        nor depth.
     """
     return data.StructLayout(
         {
             "rows": range(config.accumulator_rows + 1),
             "columns": range(config.columns + 1),
             "depth": 32,
+            "continued": 1,
+            "silent": 1,
             "tag": 16,
             "code": 8,
         }
     )
+
+
+def _continues(command: Value) -> Value:
+    return (command.part == ProductPart.LAST) | (command.part == ProductPart.MIDDLE)
+
+
+def _keeps(command: Value) -> Value:
+    return (command.part == ProductPart.FIRST) | (command.part == ProductPart.MIDDLE)
 
 
 class LoadStage(wiring.Component):
@@ -75,13 +88,16 @@ class LoadStage(wiring.Component):
             }
         )
 
-    def _judge(self, command: Value) -> Value:
-        """Return the code of a command: the first reason to refuse it, or OK."""
+    def _judge(self, command: Value, kept: Value) -> Value:
+        """Return the code of a command: the first reason to refuse it, or OK; sums of `kept` rows are kept."""
+        rows, columns = command.rows, command.columns
+        other_rows = _continues(command) & (rows != kept)
         code: Value = Const(MatrixCode.OK, 8)
         for reason, refused in (
+            (MatrixCode.BAD_PART, command.part > max(ProductPart)),
             (MatrixCode.BAD_DEPTH, command.depth == 0),
-            (MatrixCode.BAD_COLUMNS, (command.columns == 0) | (command.columns > self.config.columns)),
-            (MatrixCode.BAD_ROWS, (command.rows == 0) | (command.rows > self.config.accumulator_rows)),
+            (MatrixCode.BAD_COLUMNS, (columns == 0) | (columns > self.config.columns)),
+            (MatrixCode.BAD_ROWS, (rows == 0) | (rows > self.config.accumulator_rows) | other_rows),
             (MatrixCode.BAD_OPCODE, command.opcode != MatrixOpcode.PRODUCT),
         ):
             code = Mux(refused, reason, code)
@@ -95,9 +111,10 @@ class LoadStage(wiring.Component):
         held, loaded, start, good = Signal(), Signal(), Signal(), Signal()
         tile = Signal(tile_layout(self.config), reset_less=True)
         code = Signal(8)
+        kept = Signal(range(self.config.accumulator_rows + 1))
         self._shift(m, left, loaded)
         m.d.comb += [
-            code.eq(self._judge(command)),
+            code.eq(self._judge(command, kept)),
             good.eq(code == MatrixCode.OK),
             self.command.ready.eq(~held & loaded),
             start.eq(self.command.valid & self.command.ready),
@@ -111,11 +128,15 @@ class LoadStage(wiring.Component):
                 tile.rows.eq(Mux(good, command.rows, 0)),
                 tile.columns.eq(command.columns),
                 tile.depth.eq(Mux(good, command.depth, 0)),
+                tile.continued.eq(_continues(command)),
+                tile.silent.eq(~good | _keeps(command)),
                 tile.tag.eq(command.tag),
                 tile.code.eq(code),
             ]
         with m.Elif(self.tile.ready):
             m.d.sync += held.eq(0)
+        with m.If(start & good):
+            m.d.sync += kept.eq(Mux(_keeps(command), command.rows, 0))
         return m
 
     def _shift(self, m: Module, left: Signal, loaded: Signal) -> None:

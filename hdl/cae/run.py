@@ -22,11 +22,12 @@ def ended_layout(config: CaeConfig) -> data.StructLayout:
     Returns
     -------
     data.StructLayout
-        Fields: ``bank`` of the sums, ``rows``, ``columns``, ``unwritten`` (cycles after this one until the last sum is
-        written), and those of the status: ``tag``, ``code``.
+        Fields: ``silent`` (there is nothing to hand over), ``bank`` of the sums, ``rows``, ``columns``, ``unwritten``
+        (cycles after this one until the last sum is written), and those of the status: ``tag``, ``code``.
     """
     return data.StructLayout(
         {
+            "silent": 1,
             "bank": 1,
             "rows": range(config.accumulator_rows + 1),
             "columns": range(config.columns + 1),
@@ -133,7 +134,7 @@ class RunStage(wiring.Component):
         ended = self.ended.payload
         unwritten, leave = Signal(range(config.pipeline_cycles + 1)), Signal()
         m.d.comb += [
-            *(ended[name].eq(tile[name]) for name in ("rows", "columns", "tag", "code")),
+            *(ended[name].eq(tile[name]) for name in ("silent", "rows", "columns", "tag", "code")),
             ended.bank.eq(self.bank),
             ended.unwritten.eq(Mux(self.issue, config.pipeline_cycles, Mux(unwritten != 0, unwritten - 1, 0))),
             self.ended.valid.eq(running & ((tile.depth == 0) | (self.issue & self.last & (tile.depth <= config.rows)))),
@@ -142,6 +143,9 @@ class RunStage(wiring.Component):
         ]
         m.d.sync += unwritten.eq(ended.unwritten)
         with m.If(leave):
-            m.d.sync += [running.eq(0), self.bank.eq(~self.bank)]
+            m.d.sync += running.eq(0)
+        # Sums that are kept stay in their bank, and so does who goes on with them.
+        with m.If(leave & ~tile.silent):
+            m.d.sync += self.bank.eq(~self.bank)
         with m.If(self.tile.valid & self.tile.ready):
-            m.d.sync += [running.eq(1), tile.eq(self.tile.payload), self.fresh.eq(1)]
+            m.d.sync += [running.eq(1), tile.eq(self.tile.payload), self.fresh.eq(~self.tile.payload.continued)]

@@ -16,7 +16,7 @@ from scripts.options import (
     load_and_tell,
 )
 from scripts.output import CHECK_FAILED, Output, guarded
-from scripts.simulation import as_json, channel_as_json, run_channel, run_engine
+from scripts.simulation import cae_as_json, channel_as_json, run_cae, run_channel
 from sim.config import load_config
 from sim.graph import Graph, adjacency
 from sim.program.gcn import compile_gcn_epoch
@@ -110,4 +110,5 @@ def _verify(source: Graph, out: Output) -> dict[str, Any]:
         out_features=tiny.hidden_features,
     )
     channel = run_channel(layer.channel_reduce(), layer.program.name, out.console)
-    return {"nme": channel_as_json(channel), "cae": as_json(run_engine(layer, "cae", out.console))}
+    update = layer.update()
+    return {"nme": channel_as_json(channel), "cae": cae_as_json(update, run_cae(update, out.console))}

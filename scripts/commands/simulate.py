@@ -1,7 +1,7 @@
 """`nearsage simulate`: run an engine's RTL on a real graph and compare it with both models."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -15,10 +15,13 @@ from scripts.options import (
     load_and_tell,
 )
 from scripts.output import CHECK_FAILED, Output, check_writable, guarded
-from scripts.simulation import as_json, channel_as_json, run_channel, run_engine
-from sim.config import load_config
+from scripts.simulation import as_json, cae_as_json, channel_as_json, run_cae, run_channel, run_engine
+from sim.config import SystemConfig, load_config
 from sim.config.dram import Mapping
+from sim.program.assembly import AssemblyError
+from sim.program.instructions import ProductKind
 from sim.timing.stalls import StallKind
+from testbenches.cae.workload import CaeWorkload, product_workload, program_workload
 from testbenches.channel import ChannelReduce, Model
 from testbenches.layer import Engine, Layer
 
@@ -29,7 +32,8 @@ def simulate(
         Engine,
         typer.Argument(
             help="nme (Reduce, on all engines of a channel with their DRAM), reduce (the engines' reduce unit alone), "
-            "cae (Update), or dram (fetch of the Reduce's vectors)."
+            "cae (Update, on the whole engine with its memory), product (its product unit alone), or dram (fetch of "
+            "the Reduce's vectors)."
         ),
     ],
     graph: GraphOption = "karate",
@@ -55,6 +59,33 @@ def simulate(
         Mapping | None,
         typer.Option("--mapping", help="How a vector lies in a rank: in one bank, or over all bank groups."),
     ] = None,
+    product: Annotated[
+        Literal["xw", "dywt", "xtdy"] | None,
+        typer.Option(
+            "--product",
+            help="cae only, with --m --k --n: a product of random matrices, memory to memory: X W, dY W^T or X^T dY.",
+        ),
+    ] = None,
+    m: Annotated[int | None, typer.Option("--m", min=1, max=65535, help="Rows of the product's result.")] = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, max=65535, help="Length of its dot products.")] = None,
+    n: Annotated[int | None, typer.Option("--n", min=1, max=65535, help="Columns of its result.")] = None,
+    times: Annotated[
+        int | None,
+        typer.Option("--times", min=1, help="Run the product so often: the loads of one hide behind the one before."),
+    ] = None,
+    program: Annotated[
+        Path | None,
+        typer.Option(
+            "--program",
+            exists=True,
+            dir_okay=False,
+            help="cae only: a program's text (docs/cae.md). Memory and partial sums are random.",
+        ),
+    ] = None,
+    memory_beats_per_cycle: Annotated[
+        float,
+        typer.Option("--memory-beats-per-cycle", min=1e-3, max=1, help="cae only: bandwidth of the memory."),
+    ] = 1.0,
     stalls: Annotated[StallKind, typer.Option("--stalls", help="How all streams stall.")] = "none",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, features and stalls.")] = 0,
     waves: Annotated[Path | None, typer.Option("--waves", help="Write all signals there (VCD).")] = None,
@@ -74,14 +105,33 @@ def simulate(
         loaded = loaded.replace(**{"dram.mapping": mapping})
     if engine != "nme" and (model != "gcn" or dimms is not None):
         raise typer.BadParameter("--model and --dimms are for the engine nme")
+    size = _product_size(engine, product, (m, k, n), program)
+    if times is not None and size is None:
+        raise typer.BadParameter("--times is for --product")
+    if memory_beats_per_cycle != 1 and (engine != "cae" or stalls != "none"):
+        raise typer.BadParameter("--memory-beats-per-cycle is for the engine cae, without --stalls")
     out = Output("simulate", loaded, json)
     if waves is not None:
         check_writable(waves)
-    source = load_and_tell(graph, out.console)
-    in_features = features or source.n_features or loaded.hidden_features
-    out_features = hidden or loaded.hidden_features
-    told = {"engine": engine, "graph": graph, "stalls": stalls}
-    if engine == "nme":
+    workload = None
+    if size is not None:
+        workload = product_workload(ProductKind[str(product).upper()], size, loaded.cae, seed=seed, times=times or 1)
+    elif program is not None:
+        workload = _read_program(program, loaded, seed)
+    told: dict[str, Any] = {"engine": engine, "graph": None if workload else graph, "stalls": stalls}
+    if workload is None:
+        source = load_and_tell(graph, out.console)
+        in_features = features or source.n_features or loaded.hidden_features
+        out_features = hidden or loaded.hidden_features
+        layer = Layer(source, loaded, in_features=in_features, out_features=out_features, seed=seed)
+        workload = layer.update() if engine == "cae" else None
+    if workload is not None:
+        ran = run_cae(
+            workload, out.console, stalls=stalls, seed=seed, memory_beats_per_cycle=memory_beats_per_cycle, waves=waves
+        )
+        equal = ran.equal
+        told |= cae_as_json(workload, ran)
+    elif engine == "nme":
         channel = ChannelReduce(
             source,
             loaded,
@@ -96,7 +146,6 @@ def simulate(
         equal = run.simulation.equal
         told |= {"model": model, "features": channel.features} | channel_as_json(run)
     else:
-        layer = Layer(source, loaded, in_features=in_features, out_features=out_features, seed=seed)
         simulation = run_engine(layer, engine, out.console, stalls=stalls, seed=seed, waves=waves)
         equal = simulation.equal
         told |= as_json(simulation)
@@ -105,3 +154,27 @@ def simulate(
     out.write(**told)
     if not equal:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _product_size(
+    engine: Engine, product: str | None, size: tuple[int | None, int | None, int | None], program: Path | None
+) -> tuple[int, int, int] | None:
+    """Return M, K and N of a product that is asked for; refuse options that do not go together."""
+    given = product is not None or any(one is not None for one in size)
+    if engine != "cae" and (given or program is not None):
+        raise typer.BadParameter("--product, --m, --k, --n and --program are for the engine cae")
+    if given and program is not None:
+        raise typer.BadParameter("--product and --program exclude each other")
+    if not given:
+        return None
+    rows, depth, columns = size
+    if product is None or rows is None or depth is None or columns is None:
+        raise typer.BadParameter("a product takes all of --product, --m, --k and --n")
+    return rows, depth, columns
+
+
+def _read_program(program: Path, config: SystemConfig, seed: int) -> CaeWorkload:
+    try:
+        return program_workload(program.read_text(encoding="utf-8"), program.name, config.cae, seed=seed)
+    except (AssemblyError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{program}: {error}") from None

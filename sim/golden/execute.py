@@ -1,5 +1,8 @@
 """Executor of programs on the golden model: the values that the hardware has after each work item."""
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +12,7 @@ from sim.golden.product import product
 from sim.golden.reduce import reduce_streams
 from sim.jit import njit
 from sim.program.commands import result_beat
+from sim.program.instructions import partial_beat
 from sim.program.items import Merge, Product, Program, Reduce, Vector
 from sim.program.reduce_trace import ReduceTrace, beats_of, feature_slices, reduce_trace
 
@@ -62,9 +66,42 @@ def reduce_traces(item: Reduce, tensors: Tensors, config: SystemConfig) -> dict[
     }
 
 
-def _reduce_and_merge(item: Reduce, tensors: Tensors, config: SystemConfig) -> NDArray[np.uint32]:
-    """Add up the partial sums by rising DIMM, from +0."""
-    sums = np.zeros((item.shards.n_nodes, item.features), np.float32)
+class PartialVectors(NamedTuple):
+    """What a DIMM adds up of a slice of the features.
+
+    Attributes
+    ----------
+    dimm, first_feature : int
+        The DIMM, and where the slice begins.
+    vertex : ndarray of int64, shape [n]
+        Destination of each vector, in the order of the DIMM's shards.
+    vectors : ndarray of float32, shape [n, features of the slice]
+        The partial sums.
+    """
+
+    dimm: int
+    first_feature: int
+    vertex: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+
+def partial_vectors(item: Reduce, tensors: Tensors, config: SystemConfig) -> Iterator[PartialVectors]:
+    """Run a Reduce on the DIMMs, by slice, then by rising DIMM.
+
+    Parameters
+    ----------
+    item : Reduce
+        The work item.
+    tensors : dict of str to ndarray of uint32
+        Holds the source tensor.
+    config : SystemConfig
+        The hardware.
+
+    Yields
+    ------
+    PartialVectors
+        The partial sums of a DIMM.
+    """
     layout = result_beat(config.nme.lanes)
     slices = feature_slices(item.features, config.nme)
     for (number, dimm), trace in sorted(reduce_traces(item, tensors, config).items()):
@@ -76,7 +113,52 @@ def _reduce_and_merge(item: Reduce, tensors: Tensors, config: SystemConfig) -> N
         first_vertex = np.repeat(item.shards.interval_index[order] * item.shards.interval, result.partials_of)
         vertex = (first_vertex + beats["index"].astype(np.int64))[::n_beats]
         vectors = beats["data"].view(np.float32).reshape(-1, n_beats * config.nme.lanes)[:, :n_features]
-        _merge(vertex, np.ascontiguousarray(vectors), sums, slices[number].start)
+        yield PartialVectors(dimm, slices[number].start, vertex, np.ascontiguousarray(vectors))
+
+
+def partial_streams(item: Reduce, tensors: Tensors, config: SystemConfig) -> list[NDArray[np.uint8]]:
+    """Run a Reduce and make of it what the sources of one MERGE over all vertices send.
+
+    Parameters
+    ----------
+    item : Reduce
+        The work item.
+    tensors : dict of str to ndarray of uint32
+        Holds the source tensor.
+    config : SystemConfig
+        The hardware.
+
+    Returns
+    -------
+    list of ndarray of uint8, shape [n_beats, partial_beat(lanes).bytes]
+        By DIMM: vectors by rising vertex, in beats of the Centralized Acceleration Engine, and the beat that ends them.
+    """
+    lanes = config.cae.lanes
+    n_beats = beats_of(item.features, lanes)
+    sums = np.zeros((config.dram.dimms, item.shards.n_nodes, n_beats * lanes), np.uint32)
+    touched = np.zeros(sums.shape[:2], np.bool_)
+    for dimm, first, vertex, vectors in partial_vectors(item, tensors, config):
+        sums[dimm, vertex, first : first + vectors.shape[1]] = canonical(vectors.view(np.uint32))
+        touched[dimm, vertex] = True
+    layout, streams = partial_beat(lanes), []
+    for dimm in range(config.dram.dimms):
+        vertices = np.flatnonzero(touched[dimm])
+        beat = np.tile(np.arange(n_beats), len(vertices))
+        fields = {
+            "index": np.repeat(vertices, n_beats),
+            "first": beat == 0,
+            "last": beat == n_beats - 1,
+            "data": sums[dimm, vertices].reshape(-1, lanes),
+        }
+        streams.append(np.concatenate([layout.encode(len(beat), fields), layout.encode(1, {"end": 1})]))
+    return streams
+
+
+def _reduce_and_merge(item: Reduce, tensors: Tensors, config: SystemConfig) -> NDArray[np.uint32]:
+    """Add up the partial sums by rising DIMM, from +0."""
+    sums = np.zeros((item.shards.n_nodes, item.features), np.float32)
+    for _, first_feature, vertex, vectors in partial_vectors(item, tensors, config):
+        _merge(vertex, vectors, sums, first_feature)
     return canonical(sums.view(np.uint32))
 
 

@@ -54,11 +54,13 @@ class MatrixCode(IntEnum):
     BAD_OPCODE = 1
     """Refused: the opcode is not known. Nothing was taken from the other streams."""
     BAD_ROWS = 2
-    """Refused: the rows (M) are 0 or more than the accumulator memory holds."""
+    """Refused: the rows (M) are 0, more than the accumulator memory holds, or other than those of the sums kept."""
     BAD_COLUMNS = 3
     """Refused: the columns (N) are 0 or more than the array has."""
     BAD_DEPTH = 4
     """Refused: the depth (K) is 0."""
+    BAD_PART = 5
+    """Refused: the part is not known."""
 
 
 REDUCE_COMMAND = Layout(
@@ -101,7 +103,7 @@ MATRIX_COMMAND = Layout(
     "MatrixCommand",
     (
         Field(name="opcode", bits=8, meaning="`MatrixOpcode`"),
-        Field(name="", bits=8),
+        Field(name="part", bits=8, meaning="`ProductPart`"),
         Field(name="rows", bits=16, meaning="M: activation rows of the tile"),
         Field(name="columns", bits=16, meaning="N: weight columns of the tile"),
         Field(name="tag", bits=16, meaning="any number; comes back in the status"),
@@ -109,7 +111,7 @@ MATRIX_COMMAND = Layout(
         Field(name="", bits=32),
     ),
 )
-"""One tile of a product on the systolic array: all of K, at most the accumulator's rows, at most the array's
+"""One tile of a product on the systolic array: all of K or a part, at most the accumulator's rows and the array's
 columns."""
 
 MATRIX_STATUS = Layout(
@@ -121,6 +123,9 @@ MATRIX_STATUS = Layout(
     ),
 )
 """The end of a tile; handed over after its last result."""
+
+MATRIX_REPORTS = 4
+"""Tiles on the systolic array that have run and whose status was not taken, at most; one of them has results."""
 
 
 def vector_beat(lanes: int, element_bits: int) -> Layout:

@@ -42,6 +42,44 @@ MATRIX_COUNTERS = {
 }
 """Counters of the systolic array, in order of precedence, with what a counted cycle was."""
 
+PRODUCT_COUNTERS = {name: meaning for name, meaning in MATRIX_COUNTERS.items() if name != "wait_results"}
+"""Counters of the systolic array where banks take all of its results at once."""
+
+VECTOR_COUNTERS = {
+    "busy": "a beat of the left operand was read",
+    "pace": "fewer rows were left to reduce than an adder has stages: the next beat waited for the row's sum",
+    "flush": "all was read; the last results were on their way",
+    "idle": "no job was under way, or one was taken",
+}
+"""Counters of a vector unit, in order of precedence, with what a counted cycle was."""
+
+TRANSFER_COUNTERS = {
+    "busy": "a request was handed to the memory",
+    "wait_memory": "a request was offered to the memory, but not taken",
+    "fill": "a transfer was under way, but its next request was not yet at the port",
+    "wait_response": "all was asked for; answers of the memory were still to come",
+    "idle": "no transfer was under way, or one was taken",
+}
+"""Counters of the transfer unit, in order of precedence, with what a counted cycle was."""
+
+MERGE_COUNTERS = {
+    "busy": "a beat of a source began to be added",
+    "fill": "zeros for what the first source did not send began to be written",
+    "wait_hazard": "a beat waited: the beat that it is added to was still being written",
+    "wait_source": "no beat was at hand: none was offered, or what was taken was an end, or dropped",
+    "flush": "all was taken; the last sums were being written",
+    "idle": "no job was under way, or one was taken",
+}
+"""Counters of the merge unit, in order of precedence, with what a counted cycle was."""
+
+CAE_COUNTERS = {
+    "transfer": TRANSFER_COUNTERS,
+    "product": PRODUCT_COUNTERS,
+    "merge": MERGE_COUNTERS,
+    "vector": VECTOR_COUNTERS,
+}
+"""Counters of the Centralized Acceleration Engine's units, by kind."""
+
 DRAM_COUNTERS = {
     "read": "a burst was read",
     "write": "a burst was written",

@@ -26,7 +26,7 @@ Made by `python -m sim.report.layouts > docs/layouts.md` from the field tables o
 
 Fields are packed from bit 0 up, little-endian, and a record is padded to whole bytes. Bit 0 of a record is bit 0 of the
 stream's `payload` port. Reserved bits are written as zero and ignored when read. Which stream carries which record is
-said in [nme.md](nme.md), [reduce.md](reduce.md), [cae.md](cae.md) and [dram.md](dram.md).
+said in [nme.md](nme.md), [reduce.md](reduce.md), [product.md](product.md) and [dram.md](dram.md).
 """
 
 _BEATS = (

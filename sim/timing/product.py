@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.config import CaeConfig
-from sim.golden.product import check_commands
+from sim.golden.product import check_commands, goes_on, keeps
 from sim.jit import njit_in_place
-from sim.program.commands import MATRIX_COMMAND
+from sim.program.commands import MATRIX_COMMAND, MATRIX_REPORTS
 from sim.program.counters import MATRIX_COUNTERS
 from sim.timing.stalls import check_patterns, never_stalled
 from sim.timing.streams import hand_over, next_free, waits_of
@@ -85,10 +85,12 @@ def product_timing(
     n_blocks = -(-depth // config.rows)
     command, status = np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
     weight, row = np.zeros(int(depth.sum()), np.int64), np.zeros(int((n_blocks * rows).sum()), np.int64)
-    result = np.zeros(int(rows.sum()), np.int64)
+    part = fields["part"].astype(np.int64)
+    silent = keeps(part) | (code != 0)
+    result = np.zeros(int(rows[~silent].sum()), np.int64)
     counters = np.zeros(len(MATRIX_COUNTERS), np.int64)
     _run(
-        Tiles(rows, depth, code),
+        Tiles(rows, depth, goes_on(part), silent),
         tuple(waits_of(getattr(stalls, name)) for name in ProductStalls.__dataclass_fields__),
         (config.rows, config.pipeline_cycles, config.reuse_cycles, config.swap_cycles),
         (command, weight, row, result, status, counters),
@@ -104,7 +106,9 @@ def product_timing(
     )
 
 
-def tiles_cycles(rows: NDArray[np.int64], depth: NDArray[np.int64], config: CaeConfig) -> int:
+def tiles_cycles(
+    rows: NDArray[np.int64], depth: NDArray[np.int64], config: CaeConfig, part: NDArray[np.int64] | None = None
+) -> int:
     """Predict the cycles of tiles one after the other, nothing stalled, in a few steps for each tile.
 
     Parameters
@@ -113,14 +117,19 @@ def tiles_cycles(rows: NDArray[np.int64], depth: NDArray[np.int64], config: CaeC
         M and K of each tile; a command that would be refused is not expected.
     config : CaeConfig
         The engine.
+    part : ndarray of int64, shape [n_tiles], optional
+        `ProductPart` of each tile; whole tiles without it.
 
     Returns
     -------
     int
         `ProductTiming.cycles` of the same tiles.
     """
-    moved, shifted, shadow_free, left, reported = -1, -1, 0, -1, -1
-    for m, k in zip(rows.tolist(), depth.tolist(), strict=True):
+    parts = np.zeros(len(rows), np.int64) if part is None else part
+    moved, shifted, shadow_free, left, last_block = -1, -1, 0, -1, 0
+    reports = [-1] * MATRIX_REPORTS
+    tiles = (rows.tolist(), depth.tolist(), goes_on(parts).tolist(), keeps(parts).tolist())
+    for m, k, on, silent in zip(*tiles, strict=True):
         n_blocks = -(-k // config.rows)
         # What a block costs; the rows of all blocks but the first keep the same distance to those before.
         period = max(m, config.swap_cycles + config.rows, config.reuse_cycles)
@@ -128,22 +137,26 @@ def tiles_cycles(rows: NDArray[np.int64], depth: NDArray[np.int64], config: CaeC
         moved = max(accepted + 1, left)
         shifted = max(accepted + 1, shadow_free) + config.rows - 1
         first_row = max(moved, shifted) + 1
+        if on:
+            first_row = max(first_row, last_block + config.reuse_cycles)
         if n_blocks > 1:
             shifted = first_row + (n_blocks - 2) * period + config.swap_cycles + config.rows - 1
         last_block = first_row + (n_blocks - 1) * period
         shadow_free = last_block + config.swap_cycles
         at = last_block + m - 1
-        left = max(at, reported)
-        reported = max(left, at + config.pipeline_cycles) + m + 2
-    return reported + 1
+        # One tile with results waits for all reports before, a silent one only for room among them.
+        left = max(at, reports[-MATRIX_REPORTS] + 1 if silent else reports[-1])
+        reports.append(max(left, reports[-1]) + 1 if silent else max(left, at + config.pipeline_cycles) + m + 2)
+    return reports[-1] + 1
 
 
 class Tiles(NamedTuple):
-    """The commands, for the kernel; refused ones have no rows and no depth."""
+    """The commands, for the kernel; refused ones have no rows and no depth, and silent ones no results."""
 
     rows: NDArray[np.int64]
     depth: NDArray[np.int64]
-    code: NDArray[np.int64]
+    continued: NDArray[np.bool_]
+    silent: NDArray[np.bool_]
 
 
 @njit_in_place
@@ -161,22 +174,23 @@ def _count_waits(counters: NDArray[np.int64], free: int, at: int, whole: int, ro
 def _count_gap(
     counters: NDArray[np.int64], drain: Any, result: NDArray[np.int64], first: int, end: int, until: int
 ) -> None:
-    """Account for the cycles before `until` in which no tile ran, by what the one that left last did in them.
+    """Account for the cycles before `until` in which no tile ran, by what those that left before did in them.
 
-    Its results are those from index `first` to before `end`.
+    The last of them that has results has those from index `first` to before `end`; it may have left long ago.
     """
     left, first_read, drained, reported = drain
     start = left + 1
     if until <= start:
         return
     counters[FLUSH] += max(0, min(first_read, until) - start)
-    if first_read >= start and until > first_read:
-        steps = 1
+    draining = min(drained + 1, until) - max(first_read, start)
+    if draining > 0:
+        steps = int(first_read >= start)
         for beat in range(first, end):
-            steps += result[beat] < until
+            steps += start <= result[beat] < until
         counters[DRAIN] += steps
-        counters[WAIT_RESULTS] += min(drained + 1, until) - first_read - steps
-    counters[WAIT_STATUS] += max(0, min(reported, until - 1) - drained)
+        counters[WAIT_RESULTS] += draining - steps
+    counters[WAIT_STATUS] += max(0, min(reported + 1, until) - max(drained + 1, start))
 
 
 @njit_in_place
@@ -190,7 +204,7 @@ def _run(tiles: Tiles, stalls: Any, sizes: Any, out: Any) -> None:
     row_offer = next_free(row_stalls, 0)
     moved, shifted, shadow_free = -1, -1, 0
     left, first_read, drained, reported = -1, -1, -1, -1
-    for c in range(len(tiles.code)):
+    for c in range(len(tiles.rows)):
         # Load: the command before must have moved on, and its last weights shift in this cycle at the latest.
         accepted = max(command_offer, moved + 1, shifted)
         command[c] = accepted
@@ -215,7 +229,7 @@ def _run(tiles: Tiles, stalls: Any, sizes: Any, out: Any) -> None:
                 free = at + 1
                 ready = whole if m == 0 else free
                 at = max(free, ready, row_offer)
-                if n_row - first_row >= tiles.rows[c]:
+                if tiles.continued[c] or n_row - first_row >= tiles.rows[c]:
                     at = max(at, row[n_row - tiles.rows[c]] + reuse_cycles)
                 _count_waits(counters, free, at, ready, row_offer)
                 row[n_row] = at
@@ -223,16 +237,22 @@ def _run(tiles: Tiles, stalls: Any, sizes: Any, out: Any) -> None:
                 row_offer = next_free(row_stalls, at + 1)
                 if m == 0:
                     shadow_free = at + swap_cycles
-        # Drain: once the tile before has reported and the last sum is written.
-        left = max(at, moved + 1, reported)
-        counters[WAIT_DRAIN] += left - at
-        first_read = left + 1
-        if n_row > first_row:
-            first_read = max(first_read, at + pipeline_cycles + 1)
-        first_result = n_result
-        drained = hand_over(result_stalls, first_read, tiles.rows[c], result, n_result)
-        n_result += tiles.rows[c]
-        reported = next_free(status_stalls, drained + 1)
+        if tiles.silent[c]:
+            # Leaves when there is room for its status, which comes in its turn.
+            left = max(at, moved + 1)
+            if c >= MATRIX_REPORTS:
+                left = max(left, status[c - MATRIX_REPORTS] + 1)
+            counters[WAIT_DRAIN] += left - at
+            reported = next_free(status_stalls, max(left, reported) + 1)
+        else:
+            # Drain: once the tile before has reported and the last sum is written.
+            left = max(at, moved + 1, reported)
+            counters[WAIT_DRAIN] += left - at
+            first_read = max(left, at + pipeline_cycles) + 1
+            first_result = n_result
+            drained = hand_over(result_stalls, first_read, tiles.rows[c], result, n_result)
+            n_result += tiles.rows[c]
+            reported = next_free(status_stalls, drained + 1)
         status[c] = reported
-    if len(tiles.code):
+    if len(tiles.rows):
         _count_gap(counters, (left, first_read, drained, reported), result, first_result, n_result, reported + 1)

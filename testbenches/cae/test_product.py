@@ -75,7 +75,7 @@ def test_every_remainder(rows, columns):
 def test_bad_commands_among_good_ones(changes, stalls):
     config = TINY.cae.replace(**changes)
     tiles = random_tiles(config, seed=7, count=80, max_depth=3 * config.rows)
-    trace = tiles_trace(config, tiles, seed=8, special=0.1, bad=0.3)
+    trace = tiles_trace(config, tiles, seed=8, special=0.1, bad=0.3, kept=0.5)
     codes = MATRIX_STATUS.decode(product_streams(trace, config).status)["code"]
     assert set(codes.tolist()) == set(MatrixCode), "every way to end must occur"
     assert_equivalent(trace, config, stalls=product_stalls(stalls, 5))
@@ -137,12 +137,13 @@ def test_share_of_peak(sizes, accumulator_rows, least):
     assert share >= least
 
 
+@pytest.mark.parametrize("kept", [0.0, 0.8])
 @pytest.mark.parametrize("stalls", STALL_KINDS)
-def test_short_tiles_overlap(stalls):
+def test_short_tiles_overlap(stalls, kept):
     """Tiles of few rows and blocks of different shapes: one loads, one runs, one drains, and each waits for each."""
     config = TINY.cae.replace(accumulator_rows=5)
     tiles = random_tiles(config, seed=10, count=300, max_depth=9)
-    trace = tiles_trace(config, tiles, seed=11, special=0.1, bad=0.1)
+    trace = tiles_trace(config, tiles, seed=11, special=0.1, bad=0.1, kept=kept)
     timing = product_timing(trace.commands, config, product_stalls(stalls, 7))
     assert (timing.command[2:] < timing.status[:-2]).any(), "no three tiles are under way at once"
     assert timing.counters["wait_drain"] > 0

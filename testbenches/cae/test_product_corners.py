@@ -30,7 +30,7 @@ def with_rubbish(trace, seed):
     """Fill the reserved bits of the commands and their tags."""
     rng = np.random.default_rng(seed)
     commands = trace.commands.copy()
-    commands[:, [1, 6, 7, 12, 13, 14, 15]] = rng.integers(0, 256, (len(commands), 7))
+    commands[:, [6, 7, 12, 13, 14, 15]] = rng.integers(0, 256, (len(commands), 6))
     return MatrixTrace(commands=commands, weights=trace.weights, activations=trace.activations)
 
 
@@ -47,8 +47,8 @@ def with_rubbish(trace, seed):
 @pytest.mark.parametrize("stalls", ["none", "random"])
 def test_uneven_latencies_and_sizes(changes, stalls):
     config = SMALL.replace(**changes)
-    tiles = random_tiles(config, seed=1, count=8, max_depth=4 * config.rows)
-    trace = with_rubbish(tiles_trace(config, tiles, seed=2, special=0.1, bad=0.2), 3)
+    tiles = random_tiles(config, seed=1, count=16, max_depth=4 * config.rows)
+    trace = with_rubbish(tiles_trace(config, tiles, seed=2, special=0.1, bad=0.2, kept=0.6), 3)
     assert_sound(trace, config, stalls=product_stalls(stalls, 4))
 
 
@@ -59,17 +59,18 @@ def test_bounds_of_every_field_one_by_one():
     """
     good = {"opcode": 1, "rows": 4, "columns": 2, "depth": 3}
     wrong = {"opcode": (0, 2, 3), "rows": (0, 5, 258), "columns": (0, 3, 258), "depth": (0,)}
+    wrong["part"] = (4, 8, 128)
     right = {"rows": (1, 4), "columns": (1, 2), "depth": (1, 2)}
     refused = [good | {name: value} for name, values in wrong.items() for value in values]
     done = [good | {name: value} for name, values in right.items() for value in values]
-    commands = [command for pair in zip(refused, done * 2, strict=False) for command in pair]
+    commands = [command for pair in zip(refused, done * 3, strict=False) for command in pair]
     taken = [command for command in commands if command in done]
     rng = np.random.default_rng(5)
     n_weights = sum(command["depth"] for command in taken)
     n_rows = sum(command["rows"] * -(-command["depth"] // SMALL.rows) for command in taken)
     trace = MatrixTrace(
         commands=MATRIX_COMMAND.encode(
-            len(commands), {name: [command[name] for command in commands] for name in good} | {"tag": 9}
+            len(commands), {name: [command.get(name, 0) for command in commands] for name in wrong} | {"tag": 9}
         ),
         weights=rng.integers(0, 256, (n_weights, 4), np.uint8),
         activations=rng.integers(0, 256, (n_rows, 4), np.uint8),

@@ -30,8 +30,8 @@ MAPS = {
     }),
     "ReduceStatus": (REDUCE_STATUS, 8, {"tag": (0, 16, None), "code": (16, 8, None), "edges": (32, 32, None)}),
     "MatrixCommand": (MATRIX_COMMAND, 16, {
-        "opcode": (0, 8, None), "rows": (16, 16, None), "columns": (32, 16, None), "tag": (48, 16, None),
-        "depth": (64, 32, None),
+        "opcode": (0, 8, None), "part": (8, 8, None), "rows": (16, 16, None), "columns": (32, 16, None),
+        "tag": (48, 16, None), "depth": (64, 32, None),
     }),
     "MatrixStatus": (MATRIX_STATUS, 4, {"tag": (0, 16, None), "code": (16, 8, None)}),
     "VectorBeat": (vector_beat(5, 16), 10, {"data": (0, 16, 5)}),
@@ -74,7 +74,8 @@ def test_numbers_that_software_relies_on():
         "OK", "BAD_OPCODE", "BAD_BEATS", "BAD_DESTINATIONS", "NO_SOURCES", "NO_EDGES", "EDGE_DESTINATION",
         "SOURCE_COUNT",
     ]  # fmt: skip
-    assert [code.name for code in MatrixCode] == ["OK", "BAD_OPCODE", "BAD_ROWS", "BAD_COLUMNS", "BAD_DEPTH"]
+    reasons = ["OPCODE", "ROWS", "COLUMNS", "DEPTH", "PART"]
+    assert [code.name for code in MatrixCode] == ["OK", *(f"BAD_{reason}" for reason in reasons)]
     # Code 0 is that of a stream that never was written: it must not be a valid opcode.
     assert 0 not in list(ReduceOpcode)
     assert 0 not in list(MatrixOpcode)

@@ -1,0 +1,1 @@
+"""Vector unit of the Centralized Acceleration Engine."""
