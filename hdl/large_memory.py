@@ -27,18 +27,18 @@ module large_memory #(
   input [ADDRESS_BITS-1:0] write_address,
   input [WIDTH*PARTS-1:0] write_data
 );
-  reg [WIDTH*PARTS-1:0] memory [0:DEPTH-1];
+  reg [WIDTH*PARTS-1:0] words [0:DEPTH-1];
   integer word;
   initial begin
     read_data = {WIDTH*PARTS{1'b0}};
-    for (word = 0; word < DEPTH; word = word + 1) memory[word] = {WIDTH*PARTS{1'b0}};
+    for (word = 0; word < DEPTH; word = word + 1) words[word] = {WIDTH*PARTS{1'b0}};
   end
-  always @(posedge clk) if (read) read_data <= memory[read_address];
+  always @(posedge clk) if (read) read_data <= words[read_address];
   genvar part;
   generate
     for (part = 0; part < PARTS; part = part + 1) begin : parts
       always @(posedge clk)
-        if (write[part]) memory[write_address][part*WIDTH +: WIDTH] <= write_data[part*WIDTH +: WIDTH];
+        if (write[part]) words[write_address][part*WIDTH +: WIDTH] <= write_data[part*WIDTH +: WIDTH];
     end
   endgenerate
 endmodule

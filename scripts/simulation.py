@@ -196,12 +196,14 @@ def cae_as_json(workload: CaeWorkload, simulation: CaeSimulation) -> dict[str, A
     dict
         Keys of the ``simulate`` command, with those of ``cae``.
     """
+    units = by_unit(simulation.run_counters)
     return {
         "equal": simulation.equal,
         "first_difference": simulation.first_difference,
         "cycles_rtl": simulation.cycles_rtl,
         "cycles_model": simulation.cycles_model,
-        "counters": by_unit(simulation.run_counters),
+        "counters": units["product"],
+        "unit_counters": units,
         "utilization": workload.share_of_peak(simulation.cycles_rtl),
         "instructions": len(workload.instructions),
         "refused": {str(number): CaeCode(code).name for number, code in enumerate(simulation.codes) if code},

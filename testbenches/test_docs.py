@@ -275,6 +275,19 @@ def test_json_of_the_engines_has_the_keys_and_types_that_are_documented(tmp_path
     assert_documented(["simulate", "nme"], documented | engine_keys(), tmp_path, monkeypatch)
 
 
+def cae_keys():
+    """Give the keys that come with the Centralized Acceleration Engine alone, with their types."""
+    return {name: kind for name, kind, _ in table(section("docs/json.md", "simulate cae"), 3)}
+
+
+def test_json_of_the_central_engine_has_the_keys_and_types_that_are_documented(tmp_path, monkeypatch):
+    documented = {name: kind for name, kind, _ in table(section("docs/json.md", "All commands"), 3)}
+    documented |= {name: kind for name, kind, _ in table(section("docs/json.md", "simulate"), 3)}
+    (tmp_path / "program.txt").write_text("synchronise\nmerge rows=0\n", encoding="utf-8")
+    arguments = ["simulate", "cae", "--program", "program.txt"]
+    assert_documented(arguments, documented | cae_keys(), tmp_path, monkeypatch)
+
+
 def test_shares_of_the_engines_are_of_the_counters_that_are_documented():
     shares = dict(table(section("docs/json.md", "simulate"), 2))
     assert list(shares) == list(BOUNDS)
@@ -300,9 +313,10 @@ def test_simulations_of_an_estimate_have_the_keys_of_simulate(tmp_path):
     file = tmp_path / "x.json"
     assert CliRunner().invoke(app, [*RUNS["estimate"], "--json", str(file)]).exit_code == 0
     names = [name for name, *_ in table(section("docs/json.md", "simulate"), 3)]
-    told = {"cae": set(names[names.index("equal") :])}
-    told["nme"] = told["cae"] | engine_keys().keys() - {"model", "features"}
+    both = set(names[names.index("equal") :])
+    told = {"cae": both | cae_keys().keys(), "nme": both | engine_keys().keys() - {"model", "features"}}
     simulations = json.loads(file.read_text())["simulations"]
     assert simulations.keys() == told.keys()
     for engine, simulation in simulations.items():
-        assert {key for key, _ in keys_of(simulation, told[engine])} == told[engine]
+        # Of a good program no instruction is refused.
+        assert {key for key, _ in keys_of(simulation, told[engine])} == told[engine] - {"refused.*"}

@@ -27,6 +27,9 @@ WAIVED = {
 IGNORED_INPUTS = {
     "rst": "pipelines without state that needs a reset",
     "command__payload": "reserved bits",
+    "job__payload": "what a unit does not use of an instruction",
+    "partials_0__payload": "reserved bits",
+    "partials_1__payload": "reserved bits",
     "requests__payload": "high bits of numbers that the channel has fewer of",
     "edges__payload": "reserved bits; the weight's high half where elements are bf16",
 }
@@ -47,7 +50,8 @@ for command in (
 # Small: memories become flip-flops in a generic synthesis.
 SIZES = {
     "nme.pes": 1, "nme.lanes_per_pe": 2, "nme.interval": 5, "nme.max_beats": 3,
-    "cae.rows": 2, "cae.columns": 3, "cae.accumulator_rows": 6,
+    "cae.rows": 2, "cae.columns": 3, "cae.accumulator_rows": 6, "cae.operand_banks": 2, "cae.operand_bank_beats": 3,
+    "cae.vector_banks": 2, "cae.vector_bank_beats": 4, "cae.merge_sources": 2, "cae.window_instructions": 3,
     "dram.ranks_per_dimm": 2, "dram.bank_groups": 2, "dram.banks_per_group": 1, "dram.window_requests": 3,
 }  # fmt: skip
 # A memory whose lines hold one descriptor, and whose sizes are powers of two.

@@ -103,13 +103,17 @@ def simulate(
     loaded = load_config(config, dram=dram)
     if mapping is not None:
         loaded = loaded.replace(**{"dram.mapping": mapping})
-    if engine != "nme" and (model != "gcn" or dimms is not None):
-        raise typer.BadParameter("--model and --dimms are for the engine nme")
     size = _product_size(engine, product, (m, k, n), program)
-    if times is not None and size is None:
-        raise typer.BadParameter("--times is for --product")
-    if memory_beats_per_cycle != 1 and (engine != "cae" or stalls != "none"):
-        raise typer.BadParameter("--memory-beats-per-cycle is for the engine cae, without --stalls")
+    for used, told in (
+        (engine != "nme" and (model != "gcn" or dimms is not None), "--model and --dimms are for the engine nme"),
+        (size is None and times is not None, "--times is for --product"),
+        (
+            memory_beats_per_cycle != 1 and (engine != "cae" or stalls != "none"),
+            "--memory-beats-per-cycle is for the engine cae, without --stalls",
+        ),
+    ):
+        if used:
+            raise typer.BadParameter(told)
     out = Output("simulate", loaded, json)
     if waves is not None:
         check_writable(waves)

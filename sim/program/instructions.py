@@ -64,7 +64,7 @@ class VectorOperation(IntEnum):
     COMBINE = 1
     """alpha a + beta b."""
     MULTIPLY = 2
-    """a b."""
+    """a times b, rounded once."""
     AFFINE = 3
     """alpha a + beta."""
     MAXIMUM = 4
@@ -94,7 +94,7 @@ class VectorFunction(IntEnum):
     """VECTOR: what is applied to the operation's result."""
 
     NONE = 0
-    """Nothing."""
+    """Nothing is applied."""
     RELU = 1
     """The greater of it and +0; NaN stays."""
     EXP = 2
@@ -126,7 +126,7 @@ class RightOperand(IntEnum):
     NONE = 0
     """Nowhere: the operation has no b."""
     SAME = 1
-    """b is a."""
+    """b is a itself: nothing else is read."""
     FULL = 2
     """A matrix of left's shape."""
     BY_ROW = 3

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import pairwise
 
-from sim.program import commands, engine_commands, memory
+from sim.program import commands, engine_commands, instructions, memory
 from sim.program.commands import result_beat, vector_beat
 from sim.program.engine_commands import update_beat
+from sim.program.instructions import memory_request, partial_beat
 from sim.program.layout import Field, Layout
 
 _HEAD = """\
@@ -26,8 +27,12 @@ Made by `python -m sim.report.layouts > docs/layouts.md` from the field tables o
 
 Fields are packed from bit 0 up, little-endian, and a record is padded to whole bytes. Bit 0 of a record is bit 0 of the
 stream's `payload` port. Reserved bits are written as zero and ignored when read. Which stream carries which record is
-said in [nme.md](nme.md), [reduce.md](reduce.md), [product.md](product.md) and [dram.md](dram.md).
+said in [nme.md](nme.md), [reduce.md](reduce.md), [cae.md](cae.md), [product.md](product.md) and
+[dram.md](dram.md).
 """
+
+_CODES = r"\w+(?:Opcode|Code)|ElementType|RightOperand|Product(?:Kind|Part)|Vector\w+"
+"""Names of codes that a field's meaning may point to."""
 
 _BEATS = (
     ("Beats of elements", (vector_beat(2, 16), vector_beat(2, 32)), "bf16 has 16 bits an element, fp32 32."),
@@ -36,6 +41,8 @@ _BEATS = (
         (update_beat(2, 16), update_beat(2, 32)),
         "What a command STORE takes; as for elements, bf16 has 16 bits and fp32 32.",
     ),
+    ("Beats of partial sums", (partial_beat(2),), "What a source of MERGE sends: its vectors, then one with `end`."),
+    ("Requests to the memory", (memory_request(2),), "Of the Centralized Acceleration Engine, a beat each."),
     ("Beats of results", (result_beat(2),), "The place comes first, so that its offset does not depend on the lanes."),
 )
 """Title, the layouts that a configuration can make of it but for the number of lanes, and a remark."""
@@ -50,7 +57,7 @@ def layouts_markdown() -> str:
         Markdown, in the order of the modules, with a line feed at its end.
     """
     codes, records = [], []
-    for module in (commands, engine_commands, memory):
+    for module in (commands, engine_commands, instructions, memory):
         for name, text in _described(ast.parse(inspect.getsource(module)).body):
             value = getattr(module, name)
             if isinstance(value, Layout):
@@ -89,7 +96,7 @@ def _field_table(variants: Sequence[Layout]) -> str:
         widths = " or ".join(dict.fromkeys(str(layout.fields[place].bits) for layout in variants))
         bits, width = _extent(field, offset, widths)
         name = f"`{field.name}`" if field.name else "reserved"
-        meaning = re.sub(r"`(\w+(?:Opcode|Code))`", lambda code: f"[{code[1]}](#{code[1].lower()})", field.meaning)
+        meaning = re.sub(rf"`({_CODES})`", lambda code: f"[{code[1]}](#{code[1].lower()})", field.meaning)
         lines.append(f"| {bits} | {width} | {name} | {meaning} |")
     return "\n".join(lines)
 

@@ -31,7 +31,8 @@ def small_engine(**changes: int) -> CaeConfig:
     """Return an engine small enough that programs meet all its ends."""
     sizes = {
         "vector_units": 2, "operand_bank_beats": 64, "vector_bank_beats": 48, "memory_beats": 512, "merge_sources": 3,
-        "window_instructions": 6, "accumulator_rows": 16,
+        "window_instructions": 6, "accumulator_rows": 16, "operand_banks": 4, "vector_banks": 4, "rows": 4,
+        "columns": 4, "mul_latency": 1, "add_latency": 3, "vector_mul_latency": 2,
     }  # fmt: skip
     return load_config("tiny").cae.replace(**(sizes | changes))
 

@@ -60,7 +60,7 @@ def test_all_kinds_and_codes_occur_and_all_units_overlap():
 
 @pytest.mark.parametrize("backend", ["cocotb", "pysim"])
 def test_backends_agree(backend):
-    config = small_engine(rows=1, columns=2, vector_units=1, merge_sources=2)
+    config = small_engine(rows=1, columns=2, vector_units=1, merge_sources=2, memory_beats=64)
     play(random_program(1, config, 30, most_rows=4), config, "random", 1, backend=backend)
 
 
@@ -72,7 +72,7 @@ def test_nothing_to_do():
 
 @pytest.mark.parametrize("latency", [1, 77])
 def test_any_memory_latency(latency):
-    config = small_engine(rows=1, columns=2, vector_units=1, merge_sources=2)
+    config = small_engine(rows=1, columns=2, vector_units=1, merge_sources=2, memory_beats=64)
     program = random_program(2, config, 30, opcodes=(CaeOpcode.LOAD, CaeOpcode.STORE), most_rows=4)
     play(program, config, "random", 2, memory_latency=latency, backend="pysim")
 

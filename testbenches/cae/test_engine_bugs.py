@@ -42,7 +42,8 @@ def by_hand():
         load(1, operation=2, memory_address=end - 2), load(1, operation=2, memory_address=end - 1),
         load(4, result_bank=0), load(4, result_bank=1),
         *(part(p) for p in (ProductPart.FIRST, ProductPart.LAST, ProductPart.LAST)),
-        part(ProductPart.WHOLE) | {"rows": 12}, part(ProductPart.WHOLE, 1, 0), store(12, left_bank=5), in_place, in_place | {"left_pitch": 1, "result_pitch": 1},
+        part(ProductPart.WHOLE) | {"rows": 12}, part(ProductPart.WHOLE, 1, 0), store(12, left_bank=5),
+        in_place, in_place | {"left_pitch": 1, "result_pitch": 1},
         *[merge] * 4, store(6, left_bank=7),
     ]  # fmt: skip
 

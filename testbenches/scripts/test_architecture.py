@@ -47,7 +47,7 @@ TESTED_THROUGH = {
     "hdl/cae/load.py": "testbenches/cae/test_product.py; its bugs in testbenches/test_planted_bugs.py",
     "hdl/cae/pe.py": "testbenches/cae/test_product.py; its bugs in testbenches/test_planted_bugs.py",
     "hdl/cae/run.py": "testbenches/cae/test_product.py; its bugs in testbenches/test_planted_bugs.py",
-    "hdl/cae/judge.py": "testbenches/cae/test_sequencer.py: every code; its bugs in testbenches/cae/test_engine_bugs.py",
+    "hdl/cae/judge.py": "testbenches/cae/test_sequencer.py: every code; its bugs in test_engine_bugs.py",
     "hdl/cae/row_walk.py": "testbenches/cae/test_transfer.py: every address",
     "hdl/cae/window.py": "testbenches/cae/test_sequencer.py; proved in testbenches/formal/test_sequencer.py",
     "hdl/cae/operand_reader.py": "testbenches/cae/test_product_engine.py; its bugs in test_product_bugs.py",

@@ -86,8 +86,12 @@ class TransferTiming:
             started = max(started, self._answered[-LOADS_WAITING] + 1)
         halves = 2 if instruction["operation"] == ElementType.FP32 else 1
         requests = int(instruction["rows"]) * -(-int(instruction["columns"]) // self._lanes) * halves
-        taken = np.concatenate([self._tail, np.zeros(requests, np.int64)])
-        begun, waited = _ask(self._waits, started, taken, len(self._tail))
+        if self._waits.any():
+            taken = np.concatenate([self._tail, np.zeros(requests, np.int64)])
+            begun, waited = _ask(self._waits, started, taken, len(self._tail))
+        else:  # each is taken as it comes, and none ever waits for those before
+            begun, waited = started + requests, 0
+            taken = np.concatenate([self._tail, np.arange(started + 1, begun + 1) + ASK_CYCLES])
         self._free = begun
         self._requests.append(taken[len(self._tail) :])
         self._tail = taken[-REQUESTS_WAITING:].copy()

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from sim.config import load_config
-from testbenches.cae import simulate as cae
+from testbenches.cae import simulate as product
 from testbenches.channel import ChannelReduce
 from testbenches.models.rules import BenchError
 from testbenches.nme import simulate as reduce
@@ -35,7 +35,7 @@ def engines(*arguments):
     return values
 
 
-@pytest.mark.parametrize("engine", ["reduce", "cae"])
+@pytest.mark.parametrize("engine", ["reduce", "product"])
 def test_engines_equal_their_models(engine):
     result = nearsage("simulate", engine, "--stalls", "random", "--seed", 3, "--json", "-")
     assert result.exit_code == 0, result.stderr
@@ -47,6 +47,80 @@ def test_engines_equal_their_models(engine):
     assert min(values["counters"].values()) >= 0
     assert values["utilization"] == values["counters"]["busy"] / values["cycles_rtl"]
     assert "equal to the golden model in every bit and to the timing model in every cycle" in message(result)
+
+
+CAE_KEYS = KEYS | {"unit_counters", "instructions", "refused", "multiply_adds", "memory_beats"}
+
+
+def central_engine(*arguments):
+    """Run the Centralized Acceleration Engine, which must equal its models, and give the values."""
+    result = nearsage("simulate", "cae", *arguments, "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    assert "cae: equal to the golden model in every bit and to the timing model in every cycle" in message(result)
+    values = checked_json(result.stdout, "simulate", "tiny", CAE_KEYS)
+    assert values["equal"] is True
+    assert values["cycles_rtl"] == values["cycles_model"] > 0
+    for counters in values["unit_counters"].values():
+        assert sum(counters.values()) == values["cycles_rtl"]
+        assert min(counters.values()) >= 0
+    return values, message(result)
+
+
+def test_a_layer_on_the_central_engine():
+    values, _ = central_engine("--stalls", "random", "--seed", 3)
+    assert values["graph"] == "karate"
+    assert values["multiply_adds"] == 34 * 34 * 16
+    assert values["refused"] == {}
+
+
+@pytest.mark.parametrize("product", ["xw", "dywt", "xtdy"])
+def test_a_product_on_the_central_engine(product):
+    values, told = central_engine("--product", product, "--m", 20, "--k", 9, "--n", 7, "--times", 2)
+    assert values["graph"] is None
+    assert values["multiply_adds"] == 2 * 20 * 9 * 7
+    assert values["utilization"] == pytest.approx(values["multiply_adds"] / 16 / values["cycles_rtl"])
+    assert f"{product} 20 x 9 x 7, 2 times" in told
+
+
+def test_a_slow_memory_is_waited_for():
+    fast, slow = (
+        central_engine("--product", "xw", "--m", 20, "--k", 16, "--n", 4, "--memory-beats-per-cycle", rate)[0]
+        for rate in (1, 0.25)
+    )
+    assert slow["memory_beats"] == fast["memory_beats"]
+    assert slow["cycles_rtl"] >= 4 * (slow["memory_beats"] - 1)
+
+
+def test_a_program_with_a_bad_instruction(tmp_path):
+    file = tmp_path / "program.txt"
+    file.write_text("load.bf16 memory=m[0:2] result=b0[0:2] rows=3 columns=7\nmerge rows=0\nsynchronise\n")
+    values, told = central_engine("--program", file)
+    assert (values["instructions"], values["refused"]) == (3, {"1": "BAD_ROWS"})
+    assert "instruction 1: BAD_ROWS" in told
+
+
+def test_a_faulty_program_is_told_with_its_line(tmp_path):
+    file = tmp_path / "program.txt"
+    file.write_text("synchronise\nmerge row=1\n")
+    result = nearsage("simulate", "cae", "--program", file)
+    assert result.exit_code == 2
+    assert "line 2: merge has no 'row' (did you mean 'rows'?)" in message(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nme", "--product", "xw"], "--product, --m, --k, --n and --program are for the engine cae"),
+        (["cae", "--product", "xw", "--m", 3], "a product takes all of --product, --m, --k and --n"),
+        (["cae", "--m", 3, "--k", 3, "--n", 3], "a product takes all of --product, --m, --k and --n"),
+        (["cae", "--times", 3], "--times is for --product"),
+        (["nme", "--memory-beats-per-cycle", 0.5], "--memory-beats-per-cycle is for the engine cae"),
+    ],
+)
+def test_options_of_the_central_engine_go_together(arguments, told):
+    result = nearsage("simulate", *arguments)
+    assert result.exit_code == 2
+    assert told in message(result)
 
 
 def test_the_dram_scheduler_equals_its_model():
@@ -109,7 +183,7 @@ def flipped(result, name):
 
 @pytest.mark.parametrize(
     ("engine", "module", "function", "stream"),
-    [("reduce", reduce, "reduce_streams", "partials"), ("cae", cae, "product_streams", "results")],
+    [("reduce", reduce, "reduce_streams", "partials"), ("product", product, "product_streams", "results")],
 )
 def test_one_wrong_bit_of_the_golden_model_is_named(monkeypatch, engine, module, function, stream):
     golden = getattr(module, function)
@@ -125,7 +199,7 @@ def test_one_wrong_bit_of_the_golden_model_is_named(monkeypatch, engine, module,
 
 
 @pytest.mark.parametrize(
-    ("engine", "module", "function"), [("reduce", reduce, "reduce_timing"), ("cae", cae, "product_timing")]
+    ("engine", "module", "function"), [("reduce", reduce, "reduce_timing"), ("product", product, "product_timing")]
 )
 def test_one_wrong_cycle_of_the_timing_model_is_named(monkeypatch, engine, module, function):
     timing = getattr(module, function)
@@ -211,7 +285,7 @@ def test_waves_that_cannot_be_written_are_told_before_the_run(tmp_path):
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("engine", ["nme", "reduce", "cae", "dram"])
+@pytest.mark.parametrize("engine", ["nme", "reduce", "cae", "product", "dram"])
 def test_an_empty_graph_is_told(engine):
     result = nearsage("simulate", engine, "--graph", "empty:n=0", "--json", "-")
     assert result.exit_code == 2

@@ -44,7 +44,7 @@ GNNEAR = {
     "dram.currents.idd5ab_ma": 250,
     "dram.rank_bandwidth_bytes_per_s": 16e9, "dram.channel_bandwidth_bytes_per_s": 16e9,
     "nme.pes": 16, "nme.lanes_per_pe": 8, "nme.clock_hz": 500_000_000, "nme.interval": 128, "nme.element": "fp32",
-    "cae.rows": 128, "cae.columns": 128, "cae.vector_units": 16, "cae.lanes_per_vector_unit": 32,
+    "cae.rows": 128, "cae.columns": 128, "cae.vector_lanes": 512,
     "cae.clock_hz": 700_000_000,
     "partition.block_vertices": 32, "partition.duplicated_share": 0.35, "partition.window_shards": 4,
     "partition.update_first_above_features": 256,

@@ -17,7 +17,14 @@ from sim.program.instructions import (
 from testbenches.cae.programs import FIELDS
 
 CONFIG = load_config("tiny").cae.replace(
-    operand_bank_beats=16, vector_bank_beats=12, memory_beats=100, merge_sources=3, accumulator_rows=8, vector_units=2
+    operand_banks=4,
+    vector_banks=4,
+    operand_bank_beats=16,
+    vector_bank_beats=12,
+    memory_beats=100,
+    merge_sources=3,
+    accumulator_rows=8,
+    vector_units=2,
 )
 WIDE = CONFIG.replace(rows=4, columns=8)  # beats of two parts of four
 NONE = dict.fromkeys(FIELDS, 0)

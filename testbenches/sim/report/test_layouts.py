@@ -6,12 +6,12 @@ import sys
 from enum import IntEnum
 from pathlib import Path
 
-from sim.program import commands, engine_commands, memory
+from sim.program import commands, engine_commands, instructions, memory
 from sim.program.layout import Layout
 from sim.report.layouts import layouts_markdown
 
 ROOT = Path(__file__).parents[3]
-VALUES = [value for module in (commands, engine_commands, memory) for value in vars(module).values()]
+VALUES = [value for module in (commands, engine_commands, instructions, memory) for value in vars(module).values()]
 
 
 def section(title):

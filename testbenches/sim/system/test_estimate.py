@@ -96,6 +96,9 @@ SILENT = {
     "dram.postponed_refreshes", "dram.postponable_refreshes", "energy.fp32_multiply_pj",
     # The whole engine's depths: estimates time its reduce unit only.
     "nme.vector_slots", "nme.list_slots", "nme.queued_passes",
+    # And the tiles of the product unit, not the engine that feeds them.
+    *(f"cae.{name}" for name in ("vector_mul_latency", "operand_banks", "operand_bank_beats", "vector_banks",
+                                 "vector_bank_beats", "merge_sources", "window_instructions", "memory_beats")),
     # The energies hear of the row cycle, the refresh and the burst; no time hears of the rest yet.
     *(f"dram.timing.{name}" for name in type(BASE.dram.timing).model_fields
       if name not in ("tck_ns", "trefi", "tras", "trp", "trfc")),
@@ -123,9 +126,9 @@ BETTER = {
     "nme.clock_hz": ["nme"], "nme.pes": ["nme"], "nme.lanes_per_pe": ["nme"],
     "dram.rank_bandwidth_bytes_per_s": ["nme"], "dram.ranks_per_dimm": ["nme"],
     "dram.channels": ["nme", "channel"], "dram.dimms_per_channel": ["nme"],
-    "cae.clock_hz": ["array", "vector"], "cae.rows": ["array"], "cae.columns": ["array"],
+    "cae.clock_hz": ["array", "vector"], "cae.rows": ["array", "vector"], "cae.columns": ["array", "vector"],
     "cae.accumulator_rows": ["array"],
-    "cae.vector_units": ["vector"], "cae.lanes_per_vector_unit": ["vector"],
+    "cae.vector_units": ["vector"],
     "dram.channel_bandwidth_bytes_per_s": ["channel"],
     "partition.window_shards": ["nme"],
 }  # fmt: skip
@@ -229,7 +232,7 @@ def test_vector_time_beside_the_array_is_not_modelled():
         ("nme", "karate", {"nme.clock_hz": 10_000_000}),
         ("array", "karate", {"cae.rows": 1, "cae.columns": 1}),
         # Few vertices: the optimiser's passes over the weights count most.
-        ("vector", "empty:n=9", {"cae.vector_units": 1, "cae.lanes_per_vector_unit": 1}),
+        ("vector", "empty:n=9", {"cae.vector_units": 1, "cae.rows": 4, "cae.columns": 4}),
         ("channel", "karate", {"dram.channel_bandwidth_bytes_per_s": 1e7}),
     ],
 )
