@@ -72,7 +72,7 @@ class CentralEngine(wiring.Component):
                 "status": Out(stream.Signature(struct_layout(CAE_STATUS))),
                 "request": Out(stream.Signature(struct_layout(memory_request(lanes)))),
                 "response": In(stream.Signature(data.ArrayLayout(16, lanes))),
-                **{f"partials_{i}": In(partials) for i in range(config.merge_sources)},
+                **{f"partials_{i}": In(partials) for i in range(config.merge_ports)},
                 **{name: Out(COUNTER_BITS) for name in counters_of(config)},
             }
         )
@@ -109,6 +109,6 @@ class CentralEngine(wiring.Component):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(sequencer, name))
         for name in ("request", "response"):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(transfer, name))
-        for i in range(config.merge_sources):
+        for i in range(config.merge_ports):
             wiring.connect(m, wiring.flipped(getattr(self, f"partials_{i}")), getattr(merge, f"partials_{i}"))
         return m

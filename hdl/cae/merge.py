@@ -80,7 +80,7 @@ class MergeUnit(wiring.Component):
     job : In(stream of `job_layout`)
         MERGEs; taken while none is under way.
     partials_<i> : In(stream of `partial_beat`)
-        Source i; its beats are taken up to the one with ``end`` in its turn.
+        The sources of port i; the beats of each are taken up to the one with ``end`` in its turn.
     left : Out(`bank_read`), result : Out(`bank_write`)
         The result's bank.
     read, done : Out(`report`)
@@ -95,7 +95,7 @@ class MergeUnit(wiring.Component):
         super().__init__(
             {
                 "job": In(stream.Signature(job_layout(config))),
-                **{f"partials_{i}": In(stream.Signature(beat)) for i in range(config.merge_sources)},
+                **{f"partials_{i}": In(stream.Signature(beat)) for i in range(config.merge_ports)},
                 "left": Out(bank_read(config)),
                 "result": Out(bank_write(config)),
                 "read": Out(report(config)),
@@ -189,18 +189,18 @@ class MergeUnit(wiring.Component):
         """
         config, lanes = self._config, self._config.lanes
         instruction = job.instruction
-        streams = [getattr(self, f"partials_{i}") for i in range(config.merge_sources)]
-        to_come, source = Signal(config.merge_sources), Signal(range(max(2, config.merge_sources)))
+        streams = [getattr(self, f"partials_{i}") for i in range(config.merge_ports)]
+        to_come, port = Signal(config.merge_sources), Signal(range(max(2, config.merge_ports)))
         fills, inside, over, spoiled = Signal(), Signal(), Signal(), Signal()
         row, beat, left = Signal(17), Signal(16), Signal(16)
         offered, valid = Signal(struct_layout(partial_beat(lanes))), Signal()
         m.d.comb += over.eq(active & (to_come == 0))
         for i in reversed(range(config.merge_sources)):
             with m.If(to_come[i]):
-                m.d.comb += source.eq(i)
-        for i in range(config.merge_sources):
-            with m.If(to_come[i] & (source == i)):
-                m.d.comb += [offered.eq(streams[i].payload), valid.eq(streams[i].valid & active)]
+                m.d.comb += port.eq(config.merge_port(i))
+        for i, partials in enumerate(streams):
+            with m.If(port == i):
+                m.d.comb += [offered.eq(partials.payload), valid.eq(partials.valid & active & (to_come != 0))]
 
         shuts, single = left <= lanes, instruction.columns <= lanes
         continues = ~offered.first & (offered.index == row) & (offered.last == shuts)
@@ -215,8 +215,8 @@ class MergeUnit(wiring.Component):
             ends.eq(takes & offered.end),
             makes.eq(valid & free & (is_gap | fits)),
         ]
-        for i in range(config.merge_sources):
-            m.d.comb += streams[i].ready.eq(takes & to_come[i] & (source == i))
+        for i, partials in enumerate(streams):
+            m.d.comb += partials.ready.eq(takes & (port == i))
         made = Signal(operation)
         slot = Mux(is_gap, row, offered.index)[:16]
         m.d.comb += [

@@ -104,7 +104,7 @@ def simulate(
     if mapping is not None:
         loaded = loaded.replace(**{"dram.mapping": mapping})
     size = _product_size(engine, product, (m, k, n), program)
-    for used, told in (
+    for is_wrong, advice in (
         (engine != "nme" and (model != "gcn" or dimms is not None), "--model and --dimms are for the engine nme"),
         (size is None and times is not None, "--times is for --product"),
         (
@@ -112,8 +112,8 @@ def simulate(
             "--memory-beats-per-cycle is for the engine cae, without --stalls",
         ),
     ):
-        if used:
-            raise typer.BadParameter(told)
+        if is_wrong:
+            raise typer.BadParameter(advice)
     out = Output("simulate", loaded, json)
     if waves is not None:
         check_writable(waves)

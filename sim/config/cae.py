@@ -38,7 +38,9 @@ class CaeConfig(Config):
     vector_bank_beats: int = Field(ge=1, le=1 << 24)
     """Beats in each of them."""
     merge_sources: int = Field(ge=1, le=32)
-    """Streams of partial sums, one for each source."""
+    """Sources of partial sums, a DIMM each."""
+    merge_ports: int = Field(ge=1, le=32)
+    """Streams on which they come, a channel each."""
     window_instructions: int = Field(ge=1, le=32)
     """Instructions between their start and their status at a time."""
     memory_beats: int = Field(ge=1, le=1 << 32)
@@ -53,6 +55,21 @@ class CaeConfig(Config):
     def banks(self) -> int:
         """Banks of both kinds."""
         return self.operand_banks + self.vector_banks
+
+    def merge_port(self, source: int) -> int:
+        """Return the stream on which a source's partial sums come: DIMMs are numbered over the channels first.
+
+        Parameters
+        ----------
+        source : int
+            Its number.
+
+        Returns
+        -------
+        int
+            The stream's number.
+        """
+        return source % self.merge_ports
 
     def bank_beats(self, bank: int) -> int:
         """Return the beats of a bank.

@@ -42,7 +42,7 @@ class CaeResult:
     banks : list of ndarray of uint32, shape [beats, lanes]
         The banks afterwards, as fp32.
     partials_taken : list of int
-        Beats taken from each source.
+        Beats taken from each port.
     """
 
     status: NDArray[np.uint8]
@@ -69,7 +69,7 @@ def run_instructions(
     memory : ndarray of uint16, shape [beats, lanes]
         The first beats of the memory; those beyond are 0. It is not changed.
     partials : sequence of ndarray of uint8, shape [n_beats, partial_beat(lanes).bytes]
-        What each source of MERGE sends.
+        What comes on each port: source after source of a MERGE, by rising number.
 
     Returns
     -------
@@ -237,8 +237,9 @@ class _Machine:
         judged = []
         for number in range(self.config.merge_sources):
             if one["depth"] >> number & 1:
-                source = judge_source(self.partials[number], self.taken[number], rows, row_beats, self.config.lanes)
-                self.taken[number] += source.count
+                port = self.config.merge_port(number)
+                source = judge_source(self.partials[port], self.taken[port], rows, row_beats, self.config.lanes)
+                self.taken[port] += source.count
                 judged.append(source)
         return int(
             merge(

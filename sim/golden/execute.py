@@ -131,7 +131,8 @@ def partial_streams(item: Reduce, tensors: Tensors, config: SystemConfig) -> lis
     Returns
     -------
     list of ndarray of uint8, shape [n_beats, partial_beat(lanes).bytes]
-        By DIMM: vectors by rising vertex, in beats of the Centralized Acceleration Engine, and the beat that ends them.
+        By port: the vectors of a DIMM by rising vertex, in beats of the Centralized Acceleration Engine, and the beat
+        that ends them; then those of the next DIMM of that port.
     """
     lanes = config.cae.lanes
     n_beats = beats_of(item.features, lanes)
@@ -140,7 +141,7 @@ def partial_streams(item: Reduce, tensors: Tensors, config: SystemConfig) -> lis
     for dimm, first, vertex, vectors in partial_vectors(item, tensors, config):
         sums[dimm, vertex, first : first + vectors.shape[1]] = canonical(vectors.view(np.uint32))
         touched[dimm, vertex] = True
-    layout, streams = partial_beat(lanes), []
+    layout, streams = partial_beat(lanes), [[partial_beat(lanes).encode(0, {})] for _ in range(config.cae.merge_ports)]
     for dimm in range(config.dram.dimms):
         vertices = np.flatnonzero(touched[dimm])
         beat = np.tile(np.arange(n_beats), len(vertices))
@@ -150,8 +151,8 @@ def partial_streams(item: Reduce, tensors: Tensors, config: SystemConfig) -> lis
             "last": beat == n_beats - 1,
             "data": sums[dimm, vertices].reshape(-1, lanes),
         }
-        streams.append(np.concatenate([layout.encode(len(beat), fields), layout.encode(1, {"end": 1})]))
-    return streams
+        streams[config.cae.merge_port(dimm)] += [layout.encode(len(beat), fields), layout.encode(1, {"end": 1})]
+    return [np.concatenate(parts) for parts in streams]
 
 
 def _reduce_and_merge(item: Reduce, tensors: Tensors, config: SystemConfig) -> NDArray[np.uint32]:

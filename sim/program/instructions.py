@@ -181,7 +181,7 @@ CAE_INSTRUCTION = Layout(
     "CaeInstruction",
     (
         Field(name="opcode", bits=8, meaning="`CaeOpcode`"),
-        Field(name="operation", bits=8, meaning="`ElementType`, `ProductKind` or `VectorOperation`"),
+        Field(name="operation", bits=8, meaning="by opcode: element type, product kind or vector operation"),
         Field(name="function", bits=8, meaning="VECTOR: `VectorFunction`; PRODUCT: `ProductPart`"),
         Field(name="reduction", bits=8, meaning="VECTOR: `VectorReduction`"),
         Field(name="right_operand", bits=8, meaning="VECTOR: `RightOperand`"),

@@ -43,7 +43,7 @@ class Machine(wiring.Component):
         self._engine, self._counters = engine(config), counters_of(config)
         self._memory = BeatMemory(lanes=config.lanes, beats=config.memory_beats, latency=memory_latency)
         members = self._engine.signature.members
-        streams = ("instruction", "status", *(f"partials_{i}" for i in range(config.merge_sources)))
+        streams = ("instruction", "status", *(f"partials_{i}" for i in range(config.merge_ports)))
         self._plain = [name for name in streams if name != "instruction"]
         super().__init__(
             {

@@ -31,8 +31,8 @@ def small_engine(**changes: int) -> CaeConfig:
     """Return an engine small enough that programs meet all its ends."""
     sizes = {
         "vector_units": 2, "operand_bank_beats": 64, "vector_bank_beats": 48, "memory_beats": 512, "merge_sources": 3,
-        "window_instructions": 6, "accumulator_rows": 16, "operand_banks": 4, "vector_banks": 4, "rows": 4,
-        "columns": 4, "mul_latency": 1, "add_latency": 3, "vector_mul_latency": 2,
+        "merge_ports": 2, "window_instructions": 6, "accumulator_rows": 16, "operand_banks": 4, "vector_banks": 4,
+        "rows": 4, "columns": 4, "mul_latency": 1, "add_latency": 3, "vector_mul_latency": 2,
     }  # fmt: skip
     return load_config("tiny").cae.replace(**(sizes | changes))
 
@@ -87,12 +87,12 @@ def program_of(
     rng = np.random.default_rng(seed)
     encoded = encode(instructions)
     decoded = rows_of(CAE_INSTRUCTION.decode(encoded))
-    sent: list[list[dict[str, object]]] = [[] for _ in range(config.merge_sources)]
+    sent: list[list[dict[str, object]]] = [[] for _ in range(config.merge_ports)]
     for code, one in zip(check_instructions(decoded, config).tolist(), decoded, strict=True):
         if code == CaeCode.OK and one["opcode"] == CaeOpcode.MERGE:
             for source in range(config.merge_sources):
                 if one["depth"] >> source & 1:
-                    sent[source] += _vectors(rng, one, config.lanes, spoiled)
+                    sent[config.merge_port(source)] += _vectors(rng, one, config.lanes, spoiled)
     layout = partial_beat(config.lanes)
     partials = []
     for beats in sent:

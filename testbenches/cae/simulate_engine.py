@@ -92,7 +92,7 @@ def cae_stalls(kind: StallKind, seed: int, config: CaeConfig) -> CaeStalls:
     CaeStalls
         The patterns.
     """
-    first, *others = (stall_pattern(kind, seed=64 * seed + i) for i in range(3 + config.merge_sources))
+    first, *others = (stall_pattern(kind, seed=64 * seed + i) for i in range(3 + config.merge_ports))
     status, memory, *partials = others
     return CaeStalls(instruction=first, status=status, memory=memory, partials=tuple(partials))
 
@@ -146,7 +146,7 @@ def simulate_program(
     never = stall_pattern("none", seed=0)
     memory = np.zeros((0, config.lanes), np.uint16) if memory is None else memory
     nothing = np.zeros((0, 4 + 4 * config.lanes), np.uint8)
-    partials = [nothing] * config.merge_sources if partials is None else partials
+    partials = [nothing] * config.merge_ports if partials is None else partials
     golden = run_instructions(instructions, config, memory, partials)
     partials = [beats[:count] for beats, count in zip(partials, golden.partials_taken, strict=True)]
     places = np.flatnonzero(memory.any(axis=1))
@@ -159,7 +159,7 @@ def simulate_program(
         stalls=stalls,
         loaded=len(loads),
     )
-    patterns = stalls.partials or (never,) * config.merge_sources
+    patterns = stalls.partials or (never,) * config.merge_ports
     bench = Bench(
         sources={
             "load": Source(payloads=loads),

@@ -50,9 +50,12 @@ def play(program, stalls="none", seed=0, config=CONFIG):
 
 
 def by_hand(instructions, *sources):
-    silent = [np.zeros((0, 4 + 4 * LANES), np.uint8)] * (CONFIG.merge_sources - len(sources))
+    ports = [[np.zeros((0, 4 + 4 * LANES), np.uint8)] for _ in range(CONFIG.merge_ports)]
+    for number, beats in enumerate(sources):
+        ports[CONFIG.merge_port(number)].append(beats)
     nothing = np.zeros((0, LANES), np.uint16)
-    return Program(instructions=encode(instructions), memory=nothing, partials=[*sources, *silent])
+    partials = [np.concatenate(beats) for beats in ports]
+    return Program(instructions=encode(instructions), memory=nothing, partials=partials)
 
 
 def first_lanes(simulation, beats):

@@ -32,7 +32,7 @@ class CaeWorkload:
     memory : ndarray of uint16, shape [beats, lanes]
         The memory before.
     partials : list of ndarray of uint8
-        What each source of MERGE sends.
+        What comes on each port for MERGE.
     """
 
     title: str
@@ -193,18 +193,18 @@ def program_workload(text: str, title: str, config: CaeConfig, *, seed: int = 0)
     used = [one for one in good if one["opcode"] in (CaeOpcode.LOAD, CaeOpcode.STORE)]
     beats = max((_memory_end(one, config.lanes) for one in used), default=0)
     numbers = rng.standard_normal((beats, config.lanes)).astype(np.float32)
-    partials = [[partial_beat(config.lanes).encode(0, {})] for _ in range(config.merge_sources)]
+    partials = [[partial_beat(config.lanes).encode(0, {})] for _ in range(config.merge_ports)]
     for one in good:
         if one["opcode"] == CaeOpcode.MERGE:
             for source in range(config.merge_sources):
                 if one["depth"] >> source & 1:
-                    partials[source].append(_dense_partials(one, config.lanes, rng))
+                    partials[config.merge_port(source)].append(_dense_partials(one, config.lanes, rng))
     return CaeWorkload(
         title=title,
         config=config,
         instructions=instructions,
         memory=fp32_to_bf16(numbers.view(np.uint32)),
-        partials=[np.concatenate(beats_of_source) for beats_of_source in partials],
+        partials=[np.concatenate(beats_of_port) for beats_of_port in partials],
     )
 
 
@@ -267,7 +267,7 @@ def _product(
         config=config,
         instructions=program.encode(),
         memory=product_memory(shape, left, right),
-        partials=[partial_beat(config.lanes).encode(0, {})] * config.merge_sources,
+        partials=[partial_beat(config.lanes).encode(0, {})] * config.merge_ports,
     )
 
 

@@ -134,8 +134,8 @@ def cae_timing(
     """
     stalls = stalls or CaeStalls()
     nothing = np.zeros((0, 4 + 4 * config.lanes), np.uint8)
-    sources = [nothing] * config.merge_sources if partials is None else partials
-    patterns = stalls.partials or (never_stalled(),) * config.merge_sources
+    sources = [nothing] * config.merge_ports if partials is None else partials
+    patterns = stalls.partials or (never_stalled(),) * config.merge_ports
     transfer = TransferTiming(config, stalls.memory, memory_latency)
     merge = MergeTiming(config, sources, patterns)
     units: dict[str, Unit] = {"transfer": transfer, "product": ProductTiming(config), "merge": merge}

@@ -87,14 +87,14 @@ class MergeTiming:
     config : CaeConfig
         The engine.
     partials : sequence of ndarray of uint8, shape [n, partial_beat(lanes).bytes]
-        All that each source sends.
+        All that comes on each port.
     stalled : sequence of ndarray of bool, shape [period]
-        Cycles in which each source starts to offer none.
+        Cycles in which each port starts to offer none.
 
     Attributes
     ----------
     taken : list of int
-        Beats taken from each source so far.
+        Beats taken from each port so far.
     """
 
     def __init__(
@@ -133,13 +133,14 @@ class MergeTiming:
         issues = np.full((depth + WRITE_TO_READ - 1, 2), -1, np.int64)
         state = np.array([started, 0, 0, 0, 0], np.int64)
         fills = True
-        for number, beats in enumerate(self._beats):
-            if int(instruction["depth"]) >> number & 1:
-                self.taken[number] = _merge_source(
-                    beats,
-                    self._waits[number],
-                    self._cycles[number],
-                    self.taken[number],
+        for source in range(self._config.merge_sources):
+            if int(instruction["depth"]) >> source & 1:
+                port = self._config.merge_port(source)
+                self.taken[port] = _merge_source(
+                    self._beats[port],
+                    self._waits[port],
+                    self._cycles[port],
+                    self.taken[port],
                     shape,
                     fills,
                     depth + WRITE_TO_READ,
@@ -157,7 +158,7 @@ class MergeTiming:
         return JobTiming(started, done, done)
 
     def partials(self) -> list[NDArray[np.int64]]:
-        """Return the cycles in which all beats so far were taken, by source."""
+        """Return the cycles in which all beats so far were taken, by port."""
         return [cycles[:count] for cycles, count in zip(self._cycles, self.taken, strict=True)]
 
     def counters(self, until: int) -> dict[str, int]:

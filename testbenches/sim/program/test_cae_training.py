@@ -54,5 +54,5 @@ def test_too_big_a_graph_is_refused():
 
 def test_too_few_banks_are_refused():
     one = karate_step(CONFIG)
-    with pytest.raises(ValueError, match="needs 4 operand and 4 vector banks; there are 4 and 3"):
+    with pytest.raises(ValueError, match="needs 4 operand and 4 vector banks; there are 8 and 3"):
         compile_gcn_step(one.model, CONFIG.cae.replace(vector_banks=3))

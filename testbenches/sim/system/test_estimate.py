@@ -98,7 +98,8 @@ SILENT = {
     "nme.vector_slots", "nme.list_slots", "nme.queued_passes",
     # And the tiles of the product unit, not the engine that feeds them.
     *(f"cae.{name}" for name in ("vector_mul_latency", "operand_banks", "operand_bank_beats", "vector_banks",
-                                 "vector_bank_beats", "merge_sources", "window_instructions", "memory_beats")),
+                                 "vector_bank_beats", "merge_sources", "merge_ports", "window_instructions",
+                                 "memory_beats")),
     # The energies hear of the row cycle, the refresh and the burst; no time hears of the rest yet.
     *(f"dram.timing.{name}" for name in type(BASE.dram.timing).model_fields
       if name not in ("tck_ns", "trefi", "tras", "trp", "trfc")),
