@@ -21,19 +21,24 @@ from sim.golden.execute import reduce_traces
 from sim.golden.numbers import to_bf16
 from sim.golden.product import product
 from sim.golden.reduce import reduce_streams
+from sim.golden.vector import vector_operation
 from sim.graph import adjacency, load_graph
+from sim.program.cae_program import fp32_bits
 from sim.program.commands import ReduceOpcode
 from sim.program.engine_work import decode_engine_work
 from sim.program.gcn import compile_gcn_epoch, shard_adjacency
+from sim.program.instructions import ProductKind, VectorFunction, VectorOperation
 from sim.program.items import Reduce
 from sim.program.memory import DramCommand
 from sim.system.estimate import estimate
+from sim.timing.cae.engine import cae_timing
 from sim.timing.dram import schedule_requests
 from sim.timing.nme import engine_timing
 from sim.timing.reduce import reduce_timing
 from testbenches.bench import Backend
 from testbenches.cae.simulate import simulate_product
 from testbenches.cae.traces import tiles_trace
+from testbenches.cae.workload import product_workload
 from testbenches.dram.requests import random_requests
 from testbenches.dram.simulate import simulate_dram
 from testbenches.nme.programs import reduce_programs
@@ -183,6 +188,31 @@ def engines() -> list[Row]:
     return rows
 
 
+def central_engine() -> list[Row]:
+    """Centralized Acceleration Engine: timing model of a whole product and of many small instructions, RTL, vectors."""
+    full, tiny = load_config("gnnear").cae, load_config("tiny").cae
+    rows = []
+    for name, config, size in (("128 x 128", full, (2708, 1433, 256)), ("4 x 4", tiny, (64, 64, 64))):
+        workload = product_workload(ProductKind.XW, size, config, times=3)
+        elapsed = seconds(lambda w=workload: cae_timing(w.instructions, w.config, memory_latency=20))
+        cycles = cae_timing(workload.instructions, config, memory_latency=20).cycles
+        rate = f"{cycles / elapsed / 1e6:.0f} M cycles/s"
+        note = f"{cycles:,} cycles, {len(workload.instructions) / elapsed:,.0f} instructions/s"
+        rows.append((f"timing of the CAE, products on {name}", rate, note))
+    simulation = workload.simulate()
+    if not simulation.equal:
+        raise AssertionError(simulation.first_difference)
+    rate = f"{simulation.cycles_simulated / simulation.seconds_wall:,.0f} cycles/s"
+    rows.append(("CAE and its memory, 4 x 4, trace", rate, f"{simulation.cycles_simulated:,} cycles"))
+    numbers = np.random.default_rng(0).standard_normal((4096, 256)).astype(np.float32)
+    one = {"operation": VectorOperation.AFFINE, "function": VectorFunction.EXP, "reduction": 0, "right_operand": 0}
+    one |= {"rows": 4096, "columns": 256, "alpha": fp32_bits(1.0), "beta": fp32_bits(0.0), "key": 0, "depth": 0}
+    golden = seconds(lambda: vector_operation(one, numbers.view(np.uint32), None, 128))
+    numpy_exp = seconds(lambda: np.exp(numbers))
+    rate = f"{numbers.size / golden / 1e6:.0f} M elements/s"
+    return [*rows, ("golden exponential, bit-exact", rate, f"{numpy_exp / golden:.2f} x numpy's")]
+
+
 def estimates() -> list[Row]:
     """Edges estimated per second, sharding included."""
     config = load_config("gnnear")
@@ -196,7 +226,7 @@ def main() -> None:
     """Measure everything and print a table."""
     table = Table("what", "speed", "beside it", title="speeds", title_justify="left")
     console = Console(width=None if sys.stdout.isatty() else 160)
-    measures = [simulators, dram, engines, loading, models, estimates]
+    measures = [simulators, dram, engines, central_engine, loading, models, estimates]
     for measure in track(measures, "measuring", console=console, transient=True):
         for row in measure():
             table.add_row(*row)

@@ -57,7 +57,7 @@ class CentralEngine(wiring.Component):
     response : In(stream of a beat of 16-bit lanes)
         What was read, in order; always taken at once.
     partials_<i> : In(stream of `partial_beat`)
-        Source i of MERGE.
+        The sources of port i.
     <unit>_cycles_<name> : Out(48)
         Counters by the names of `CAE_COUNTERS`; those of each unit add up to the cycles since reset.
     """

@@ -18,7 +18,7 @@ from scripts.output import CHECK_FAILED, Output, check_writable, guarded
 from scripts.simulation import as_json, cae_as_json, channel_as_json, run_cae, run_channel, run_engine
 from sim.config import SystemConfig, load_config
 from sim.config.dram import Mapping
-from sim.program.assembly import AssemblyError
+from sim.program.assembly import AssemblyError, disassemble
 from sim.program.instructions import ProductKind
 from sim.timing.stalls import StallKind
 from testbenches.cae.workload import CaeWorkload, product_workload, program_workload
@@ -82,6 +82,9 @@ def simulate(
             help="cae only: a program's text (docs/cae.md). Memory and partial sums are random.",
         ),
     ] = None,
+    listing: Annotated[
+        Path | None, typer.Option("--listing", help="cae only: write the program's text there, to read or to change.")
+    ] = None,
     memory_beats_per_cycle: Annotated[
         float,
         typer.Option("--memory-beats-per-cycle", min=1e-3, max=1, help="cae only: bandwidth of the memory."),
@@ -111,17 +114,15 @@ def simulate(
             memory_beats_per_cycle != 1 and (engine != "cae" or stalls != "none"),
             "--memory-beats-per-cycle is for the engine cae, without --stalls",
         ),
+        (engine != "cae" and listing is not None, "--listing is for the engine cae"),
     ):
         if is_wrong:
             raise typer.BadParameter(advice)
     out = Output("simulate", loaded, json)
-    if waves is not None:
-        check_writable(waves)
-    workload = None
-    if size is not None:
-        workload = product_workload(ProductKind[str(product).upper()], size, loaded.cae, seed=seed, times=times or 1)
-    elif program is not None:
-        workload = _read_program(program, loaded, seed)
+    for file in (waves, listing):
+        if file is not None:
+            check_writable(file)
+    workload = _given_workload(loaded, product, size, program, seed=seed, times=times or 1)
     told: dict[str, Any] = {"engine": engine, "graph": None if workload else graph, "stalls": stalls}
     if workload is None:
         source = load_and_tell(graph, out.console)
@@ -130,6 +131,7 @@ def simulate(
         layer = Layer(source, loaded, in_features=in_features, out_features=out_features, seed=seed)
         workload = layer.update() if engine == "cae" else None
     if workload is not None:
+        _list(workload, listing)
         ran = run_cae(
             workload, out.console, stalls=stalls, seed=seed, memory_beats_per_cycle=memory_beats_per_cycle, waves=waves
         )
@@ -177,8 +179,26 @@ def _product_size(
     return rows, depth, columns
 
 
-def _read_program(program: Path, config: SystemConfig, seed: int) -> CaeWorkload:
+def _given_workload(
+    config: SystemConfig,
+    product: str | None,
+    size: tuple[int, int, int] | None,
+    program: Path | None,
+    *,
+    seed: int,
+    times: int,
+) -> CaeWorkload | None:
+    """Make the product or the program that is asked for, if one is."""
+    if size is not None:
+        return product_workload(ProductKind[str(product).upper()], size, config.cae, seed=seed, times=times)
+    if program is None:
+        return None
     try:
         return program_workload(program.read_text(encoding="utf-8"), program.name, config.cae, seed=seed)
     except (AssemblyError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{program}: {error}") from None
+
+
+def _list(workload: CaeWorkload, listing: Path | None) -> None:
+    if listing is not None:
+        listing.write_text(disassemble(workload.instructions), encoding="utf-8")

@@ -99,6 +99,14 @@ def test_a_program_with_a_bad_instruction(tmp_path):
     assert "instruction 1: BAD_ROWS" in told
 
 
+def test_the_listing_of_a_product_is_a_program(tmp_path):
+    file = tmp_path / "product.txt"
+    values, _ = central_engine("--product", "xw", "--m", 20, "--k", 9, "--n", 7, "--listing", file)
+    again, _ = central_engine("--program", file)
+    for key in ("cycles_rtl", "multiply_adds", "instructions", "memory_beats", "unit_counters"):
+        assert again[key] == values[key]
+
+
 def test_a_faulty_program_is_told_with_its_line(tmp_path):
     file = tmp_path / "program.txt"
     file.write_text("synchronise\nmerge row=1\n")
@@ -113,6 +121,7 @@ def test_a_faulty_program_is_told_with_its_line(tmp_path):
         (["nme", "--product", "xw"], "--product, --m, --k, --n and --program are for the engine cae"),
         (["cae", "--product", "xw", "--m", 3], "a product takes all of --product, --m, --k and --n"),
         (["cae", "--m", 3, "--k", 3, "--n", 3], "a product takes all of --product, --m, --k and --n"),
+        (["nme", "--listing", "x.txt"], "--listing is for the engine cae"),
         (["cae", "--times", 3], "--times is for --product"),
         (["nme", "--memory-beats-per-cycle", 0.5], "--memory-beats-per-cycle is for the engine cae"),
     ],
