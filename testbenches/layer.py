@@ -12,6 +12,7 @@ from sim.golden.inputs import layer_inputs
 from sim.golden.numbers import fp32_to_bf16
 from sim.graph import Graph, GraphError, adjacency
 from sim.program.address import local_index, vector_requests
+from sim.program.cae_products import TilingError
 from sim.program.commands import EDGE_RECORD, REDUCE_COMMAND
 from sim.program.gcn import compile_gcn_layer
 from sim.program.geometry import Geometry
@@ -86,7 +87,10 @@ class Layer:
         if not item.rows:
             raise GraphError("nothing to simulate: the graph has no nodes to update")
         x, w = (self.tensors[name] for name in (item.left, item.right))
-        return matrix_workload(f"{item.left} {item.right} of {self.program.name}", x, w, self.config.cae)
+        try:
+            return matrix_workload(f"{item.left} {item.right} of {self.program.name}", x, w, self.config.cae)
+        except TilingError as error:
+            raise GraphError(f"the layer's product does not fit the engine: {error}") from None
 
     def gather_requests(self) -> NDArray[np.uint8]:
         """Return the requests that fetch the Reduce's source vectors from one rank, slice by slice, DIMM after DIMM.

@@ -19,6 +19,7 @@ from scripts.simulation import as_json, cae_as_json, channel_as_json, run_cae, r
 from sim.config import SystemConfig, load_config
 from sim.config.dram import Mapping
 from sim.program.assembly import AssemblyError, disassemble
+from sim.program.cae_products import TilingError
 from sim.program.instructions import ProductKind
 from sim.timing.stalls import StallKind
 from testbenches.cae.workload import CaeWorkload, product_workload, program_workload
@@ -189,12 +190,15 @@ def _given_workload(
     times: int,
 ) -> CaeWorkload | None:
     """Make the product or the program that is asked for, if one is."""
-    if size is not None:
-        return product_workload(ProductKind[str(product).upper()], size, config.cae, seed=seed, times=times)
-    if program is None:
+    if size is None and program is None:
         return None
     try:
+        if size is not None:
+            return product_workload(ProductKind[str(product).upper()], size, config.cae, seed=seed, times=times)
+        assert program is not None
         return program_workload(program.read_text(encoding="utf-8"), program.name, config.cae, seed=seed)
+    except TilingError as error:
+        raise typer.BadParameter(str(error)) from None
     except (AssemblyError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{program}: {error}") from None
 

@@ -10,6 +10,10 @@ from sim.program.cae_program import CaeProgram, MemoryRows, Rows
 from sim.program.instructions import ElementType, ProductKind, ProductPart
 
 
+class TilingError(ValueError):
+    """A product or its tiling does not fit the engine; the message says what is allowed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProductShape:
     """A product and where its matrices stand in memory, row-major.
@@ -146,49 +150,49 @@ def check_tiling(shape: ProductShape, tiling: ProductTiling, config: CaeConfig) 
 
     Raises
     ------
-    ValueError
+    TilingError
         It does not fit; the message says what is allowed.
     """
     lanes = config.lanes
     for name in ("rows", "depth", "columns"):
         if not 1 <= getattr(shape, name) <= 65535:
-            raise ValueError(f"{name} is {getattr(shape, name)}; a product needs 1 to 65535")
+            raise TilingError(f"{name} is {getattr(shape, name)}; a product needs 1 to 65535")
     needed = shape.memory_map().beats
     if needed > config.memory_beats:
-        raise ValueError(f"the product takes {needed} beats of memory; there are {config.memory_beats}")
+        raise TilingError(f"the product takes {needed} beats of memory; there are {config.memory_beats}")
     if not 1 <= tiling.left_banks < config.operand_banks:
-        raise ValueError(
+        raise TilingError(
             f"left_banks is {tiling.left_banks}; of {config.operand_banks} operand banks each side needs one"
         )
     if not 1 <= tiling.tile_rows <= config.accumulator_rows:
-        raise ValueError(f"tile_rows is {tiling.tile_rows}; the accumulator memory has 1 to {config.accumulator_rows}")
+        raise TilingError(f"tile_rows is {tiling.tile_rows}; the accumulator memory has 1 to {config.accumulator_rows}")
     if tiling.tile_rows < shape.rows and shape.kind == ProductKind.XTDY and tiling.tile_rows % lanes:
-        raise ValueError(f"tile_rows is {tiling.tile_rows}; XTDY needs whole beats of {lanes}")
+        raise TilingError(f"tile_rows is {tiling.tile_rows}; XTDY needs whole beats of {lanes}")
     _check_steps(shape, tiling, config)
     step = next(_steps(shape, replace(tiling, first_chunk=None), config))
     for side, region in (("left", step.left), ("right", step.right)):
         size = region.rows * -(-region.columns // lanes)
         if size > config.operand_bank_beats:
-            raise ValueError(
+            raise TilingError(
                 f"a {side} chunk takes {size} beats, a bank has {config.operand_bank_beats}: "
                 "use a smaller tile_rows or chunk_depth"
             )
     if tiling.tile_rows > config.vector_bank_beats:
-        raise ValueError(f"tile_rows is {tiling.tile_rows}; a bank has {config.vector_bank_beats} beats for results")
+        raise TilingError(f"tile_rows is {tiling.tile_rows}; a bank has {config.vector_bank_beats} beats for results")
 
 
 def _check_steps(shape: ProductShape, tiling: ProductTiling, config: CaeConfig) -> None:
     for name, least in (("ahead", 1), ("store_delay", 0)):
         if getattr(tiling, name) < least:
-            raise ValueError(f"{name} is {getattr(tiling, name)}; it must be {least} or more")
+            raise TilingError(f"{name} is {getattr(tiling, name)}; it must be {least} or more")
     if tiling.store_delay >= config.vector_banks:
-        raise ValueError(
+        raise TilingError(
             f"store_delay is {tiling.store_delay}; it must be below the {config.vector_banks} vector banks"
         )
     for name in ("chunk_depth", "first_chunk"):
         chunk = getattr(tiling, name) or tiling.chunk_depth
         if chunk < 1 or (chunk < shape.depth and chunk % config.lanes):
-            raise ValueError(f"{name} is {chunk}; it must be whole beats of {config.lanes}")
+            raise TilingError(f"{name} is {chunk}; it must be whole beats of {config.lanes}")
 
 
 def default_tiling(shape: ProductShape, config: CaeConfig) -> ProductTiling:
@@ -262,7 +266,7 @@ def compile_product(shape: ProductShape, tiling: ProductTiling, config: CaeConfi
 
     Raises
     ------
-    ValueError
+    TilingError
         The tiling does not fit.
     """
     check_tiling(shape, tiling, config)

@@ -22,6 +22,8 @@ class Machine(wiring.Component):
         The engine.
     memory_latency : int
         Cycles from a request to read to its answer.
+    memory_beats : int
+        Beats of the memory that there are; those beyond, up to the configuration's, must not be asked for.
     engine : type of wiring.Component
         The engine's class, or one with a planted bug.
 
@@ -39,9 +41,15 @@ class Machine(wiring.Component):
         The engine's counters.
     """
 
-    def __init__(self, config: CaeConfig, memory_latency: int, engine: type[wiring.Component] = CentralEngine) -> None:
+    def __init__(
+        self,
+        config: CaeConfig,
+        memory_latency: int,
+        memory_beats: int,
+        engine: type[wiring.Component] = CentralEngine,
+    ) -> None:
         self._engine, self._counters = engine(config), counters_of(config)
-        self._memory = BeatMemory(lanes=config.lanes, beats=config.memory_beats, latency=memory_latency)
+        self._memory = BeatMemory(lanes=config.lanes, beats=memory_beats, latency=memory_latency)
         members = self._engine.signature.members
         streams = ("instruction", "status", *(f"partials_{i}" for i in range(config.merge_ports)))
         self._plain = [name for name in streams if name != "instruction"]

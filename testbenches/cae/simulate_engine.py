@@ -175,7 +175,9 @@ def simulate_program(
         },
         inputs={"loads": len(loads)},
     )
-    result = run(_design(config, memory_latency, engine), bench, backend=backend, waves=waves)
+    result = run(
+        _design(config, memory_latency, _memory_beats(golden, config), engine), bench, backend=backend, waves=waves
+    )
     simulated = max([int(cycles[-1]) + 1 for cycles in result.accepted.values() if len(cycles)], default=0)
     simulated += TAIL_CYCLES
     status = result.accepted["status"]
@@ -192,8 +194,14 @@ def simulate_program(
 
 
 @cache
-def _design(config: CaeConfig, memory_latency: int, engine: type[wiring.Component]) -> Design:
-    return Design(Machine, config, memory_latency, engine)
+def _design(config: CaeConfig, memory_latency: int, memory_beats: int, engine: type[wiring.Component]) -> Design:
+    return Design(Machine, config, memory_latency, memory_beats, engine)
+
+
+def _memory_beats(golden: CaeResult, config: CaeConfig) -> int:
+    """Return room for all that the program uses, in few steps: each is a simulator of its own."""
+    bits = max(12, (len(golden.memory) - 1).bit_length())
+    return min(config.memory_beats, 1 << bits + bits % 2)
 
 
 def _difference(golden: CaeResult, timing: CaeTiming, result: Result, config: CaeConfig, simulated: int) -> str | None:

@@ -10,7 +10,7 @@ from sim.config import CaeConfig
 from sim.golden.numbers import fp32_to_bf16
 from sim.program.assembly import assemble
 from sim.program.cae_check import check_instructions, rows_of
-from sim.program.cae_products import ProductShape, compile_product, default_tiling
+from sim.program.cae_products import ProductShape, check_tiling, compile_product, default_tiling
 from sim.program.instructions import CAE_INSTRUCTION, CaeCode, CaeOpcode, ProductKind, partial_beat
 from sim.timing.stalls import StallKind, paced_pattern
 from testbenches.bench import Backend
@@ -132,9 +132,15 @@ def product_workload(
     -------
     CaeWorkload
         The product.
+
+    Raises
+    ------
+    TilingError
+        It does not fit the engine or its memory.
     """
     m, k, n = size
     shape = ProductShape(kind=kind, rows=m, depth=k, columns=n, lanes=config.lanes)
+    check_tiling(shape, default_tiling(shape, config), config)  # before the operands take any memory
     left, right = random_operands(shape, seed)
     repeated = f", {times} times" if times > 1 else ""
     return _product(f"{kind.name.lower()} {m} x {k} x {n}{repeated}", shape, left, right, config, times)

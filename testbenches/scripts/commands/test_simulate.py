@@ -121,6 +121,7 @@ def test_a_faulty_program_is_told_with_its_line(tmp_path):
         (["nme", "--product", "xw"], "--product, --m, --k, --n and --program are for the engine cae"),
         (["cae", "--product", "xw", "--m", 3], "a product takes all of --product, --m, --k and --n"),
         (["cae", "--m", 3, "--k", 3, "--n", 3], "a product takes all of --product, --m, --k and --n"),
+        (["cae", "--product", "xw", "--m", 60000, "--k", 60000, "--n", 8], "beats of memory; there are 16777216"),
         (["nme", "--listing", "x.txt"], "--listing is for the engine cae"),
         (["cae", "--times", 3], "--times is for --product"),
         (["nme", "--memory-beats-per-cycle", 0.5], "--memory-beats-per-cycle is for the engine cae"),

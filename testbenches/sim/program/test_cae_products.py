@@ -10,7 +10,7 @@ from sim.program.cae_products import ProductShape, ProductTiling, compile_produc
 from sim.program.instructions import CAE_INSTRUCTION, CAE_STATUS, CaeOpcode, ElementType, ProductKind
 from testbenches.cae.workload import product_memory, random_operands
 
-CONFIG = load_config("tiny").cae.replace(operand_banks=4, operand_bank_beats=2048)
+CONFIG = load_config("tiny").cae.replace(operand_banks=4, operand_bank_beats=2048, memory_beats=65536)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4, 4), (4, 8), (8, 4), (3, 2)])
