@@ -29,7 +29,8 @@ def bank_read(config: CaeConfig) -> wiring.Signature:
         {
             "en": Out(1),
             "bank": Out(range(config.banks)),
-            "address": Out(range(max(config.operand_bank_beats, config.vector_bank_beats))),
+            # Even one beat has an address of one bit: a net without any is not Verilog.
+            "address": Out(range(max(2, config.operand_bank_beats, config.vector_bank_beats))),
             "data": In(data.ArrayLayout(32, config.lanes)),
         }
     )
@@ -53,7 +54,8 @@ def bank_write(config: CaeConfig) -> wiring.Signature:
         {
             "en": Out(1),
             "bank": Out(range(config.banks)),
-            "address": Out(range(max(config.operand_bank_beats, config.vector_bank_beats))),
+            # Even one beat has an address of one bit: a net without any is not Verilog.
+            "address": Out(range(max(2, config.operand_bank_beats, config.vector_bank_beats))),
             "parts": Out(config.lanes // config.columns),
             "data": Out(data.ArrayLayout(32, config.lanes)),
         }

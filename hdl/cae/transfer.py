@@ -254,7 +254,7 @@ class TransferUnit(wiring.Component):
         counts = counted_lanes(m, instruction.columns - columns, lanes, name="loaded_lanes")
         m.d.comb += [
             self.response.ready.eq(1),
-            gone.eq(self.response.valid & (high | ~doubles)),
+            gone.eq(self.response.valid & loads.held.valid & (high | ~doubles)),
             last_of_row.eq(instruction.columns - columns <= lanes),
             last.eq(last_of_row & (rows + 1 == instruction.rows)),
             loads.held.ready.eq(gone & last),

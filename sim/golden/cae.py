@@ -22,9 +22,13 @@ from sim.program.instructions import (
     RightOperand,
     VectorReduction,
     memory_request,
+    partial_beat,
 )
 
 Instruction = Mapping[str, int]
+
+MOST_MEMORY_BYTES = 1 << 33
+"""Memory that the model keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +83,8 @@ def run_instructions(
     Raises
     ------
     ValueError
-        A source ran out of partial sums before the beat that ends them: the engine would wait for ever.
+        The program uses more memory than the model keeps, or a source ran out of partial sums before the beat that
+        ends them: the engine would wait for ever.
     """
     decoded = rows_of(CAE_INSTRUCTION.decode(instructions))
     codes = check_instructions(decoded, config).tolist()
@@ -93,7 +98,7 @@ def run_instructions(
     return CaeResult(
         status=CAE_STATUS.encode(len(codes), {**status, "code": codes}),
         requests=np.concatenate(requests),
-        memory=machine.memory,
+        memory=machine.memory[: machine.memory_end],
         banks=machine.banks,
         partials_taken=machine.taken,
     )
@@ -129,8 +134,10 @@ class _Machine:
 
     def __post_init__(self) -> None:
         lanes = self.config.lanes
-        self.memory = self.given.copy()
+        self.memory, self.memory_end = self.given.copy(), len(self.given)
         self.banks = [np.zeros((self.config.bank_beats(b), lanes), np.uint32) for b in range(self.config.banks)]
+        nothing = partial_beat(lanes).encode(0, {})
+        self.partials = self.partials or [nothing] * self.config.merge_ports
         self.taken = [0] * len(self.partials)
 
     def step(self, one: Instruction) -> int:
@@ -179,9 +186,15 @@ class _Machine:
         row_beats = beats(one["columns"], self.config.lanes) * (2 if one["operation"] == ElementType.FP32 else 1)
         first = one["memory_address"] + one["memory_pitch"] * np.arange(one["rows"], dtype=np.int64)
         addresses: NDArray[np.int64] = first[:, None] + np.arange(row_beats)
-        missing = int(addresses.max()) + 1 - len(self.memory)
-        if missing > 0:
-            self.memory = np.pad(self.memory, ((0, missing), (0, 0)))
+        end = int(addresses.max()) + 1
+        if 2 * end * self.config.lanes > MOST_MEMORY_BYTES:
+            raise ValueError(
+                f"the program uses beat {end - 1} of the memory; here all beats from 0 on are kept, up to "
+                f"{MOST_MEMORY_BYTES // (2 * self.config.lanes)}: use lower addresses"
+            )
+        if end > len(self.memory):  # half as much again, so that a row of stores does not copy it each time
+            self.memory = np.pad(self.memory, ((0, end + end // 2 - len(self.memory)), (0, 0)))
+        self.memory_end = max(self.memory_end, end)
         return addresses
 
     def _load(self, one: Instruction) -> None:

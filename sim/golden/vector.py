@@ -10,11 +10,7 @@ from sim.golden.numbers import F32, U32, add32, canonical, flush, max32, mul32
 from sim.golden.threefry import draw64
 from sim.jit import njit
 from sim.program.instructions import (
-    NEEDS_RIGHT,
-    CaeCode,
     RightOperand,
-    VectorFunction,
-    VectorOperation,
     VectorReduction,
 )
 
@@ -36,35 +32,6 @@ class Draws(NamedTuple):
     keep_below: np.uint64
 
 
-def check_vector(instruction: Mapping[str, int]) -> CaeCode:
-    """Tell whether a vector unit knows what it is asked for.
-
-    Parameters
-    ----------
-    instruction : mapping of str to int
-        Fields ``operation``, ``function``, ``reduction`` and ``right_operand``.
-
-    Returns
-    -------
-    CaeCode
-        OK, or BAD_OPERATION: one of the four has no meaning, an operation that needs a right operand has none, or one
-        that takes none has one.
-    """
-    known = all(
-        instruction[field] in set(values)
-        for field, values in (
-            ("operation", VectorOperation),
-            ("function", VectorFunction),
-            ("reduction", VectorReduction),
-            ("right_operand", RightOperand),
-        )
-    )
-    needs_right = instruction["operation"] in NEEDS_RIGHT
-    if known and needs_right == (instruction["right_operand"] != RightOperand.NONE):
-        return CaeCode.OK
-    return CaeCode.BAD_OPERATION
-
-
 def vector_operation(instruction: Mapping[str, int], left: U32, right: U32 | None, lanes: int) -> U32:
     """Do what one VECTOR instruction asks for.
 
@@ -76,8 +43,8 @@ def vector_operation(instruction: Mapping[str, int], left: U32, right: U32 | Non
     Parameters
     ----------
     instruction : mapping of str to int
-        Decoded fields of `sim.program.instructions.CAE_INSTRUCTION`, good by `check_vector`. Banks, addresses and
-        pitches are not looked at.
+        Decoded fields of `sim.program.instructions.CAE_INSTRUCTION`, good by `sim.program.cae_check.knows_vector`.
+        Banks, addresses and pitches are not looked at.
     left : ndarray of uint32, shape [rows, beats * lanes]
         fp32 bits of a; beats = ceil(columns / lanes). Lanes beyond the columns may hold anything.
     right : ndarray of uint32 or None

@@ -82,14 +82,11 @@ class BankUse:
     ----------
     left, right, result : int or None
         Banks by operand.
-    reads_result : bool
-        Whether the result's bank is read too.
     """
 
     left: int | None = None
     right: int | None = None
     result: int | None = None
-    reads_result: bool = False
 
 
 def bank_use(instruction: Instruction) -> BankUse:
@@ -107,14 +104,12 @@ def bank_use(instruction: Instruction) -> BankUse:
     """
     left, right, result = (instruction[f"{name}_bank"] for name in ("left", "right", "result"))
     match instruction["opcode"]:
-        case CaeOpcode.LOAD:
+        case CaeOpcode.LOAD | CaeOpcode.MERGE:
             return BankUse(result=result)
         case CaeOpcode.STORE:
             return BankUse(left=left)
         case CaeOpcode.PRODUCT:
             return BankUse(left=left, right=right, result=result)
-        case CaeOpcode.MERGE:
-            return BankUse(result=result, reads_result=True)
         case CaeOpcode.VECTOR:
             reads_right = instruction["right_operand"] in READ_RIGHT
             return BankUse(left=left, right=right if reads_right else None, result=result)
@@ -180,6 +175,30 @@ def operands(instruction: Instruction, config: CaeConfig) -> dict[str, Operand]:
     return found
 
 
+def knows_vector(instruction: Instruction) -> bool:
+    """Tell whether a vector unit knows what it is asked for.
+
+    Parameters
+    ----------
+    instruction : mapping of str to int
+        Fields ``operation``, ``function``, ``reduction`` and ``right_operand``.
+
+    Returns
+    -------
+    bool
+        False if one of the four has no meaning, an operation that needs a right operand has none, or one that takes
+        none has one.
+    """
+    get = instruction.__getitem__
+    return (
+        get("operation") in list(VectorOperation)
+        and get("function") in list(VectorFunction)
+        and get("reduction") in list(VectorReduction)
+        and get("right_operand") in list(RightOperand)
+        and (get("operation") in NEEDS_RIGHT) == (get("right_operand") != RightOperand.NONE)
+    )
+
+
 def _known(instruction: Instruction, config: CaeConfig) -> bool:
     get = instruction.__getitem__
     match get("opcode"):
@@ -188,14 +207,7 @@ def _known(instruction: Instruction, config: CaeConfig) -> bool:
         case CaeOpcode.PRODUCT:
             return get("operation") in list(ProductKind) and get("function") in list(ProductPart)
         case CaeOpcode.VECTOR:
-            return (
-                get("operation") in list(VectorOperation)
-                and get("function") in list(VectorFunction)
-                and get("reduction") in list(VectorReduction)
-                and get("right_operand") in list(RightOperand)
-                and (get("operation") in NEEDS_RIGHT) == (get("right_operand") != RightOperand.NONE)
-                and get("unit") < config.vector_units
-            )
+            return knows_vector(instruction) and get("unit") < config.vector_units
     return True
 
 

@@ -218,9 +218,9 @@ def default_tiling(shape: ProductShape, config: CaeConfig) -> ProductTiling:
     def whole_beats(elements: int) -> int:
         return max(1, -(-elements // lanes)) * lanes
 
-    most_rows = min(config.accumulator_rows, config.vector_bank_beats)
-    if shape.kind == ProductKind.XTDY:
-        most_rows = max(lanes, most_rows // lanes * lanes)
+    most_rows = min(config.accumulator_rows, config.vector_bank_beats, config.operand_bank_beats)
+    if shape.kind == ProductKind.XTDY:  # a chunk has a beat of K, at least, of as many rows as a beat has elements
+        most_rows = max(lanes, min(most_rows, config.operand_bank_beats) // lanes * lanes)
     tile_rows = -(-shape.rows // max(1, -(-shape.rows // most_rows)))
     if shape.kind == ProductKind.XTDY:
         tile_rows = whole_beats(tile_rows)

@@ -168,7 +168,8 @@ class CaeCode(IntEnum):
     BAD_DEPTH = 5
     """Refused: a PRODUCT whose depth is 0 or above 65,535, or a MERGE with no source or one that there is not."""
     BAD_BANK = 6
-    """Refused: no such bank, a PRODUCT's operand in a bank of fp32, or two operands in one bank."""
+    """Refused: no such bank, a PRODUCT's operand in a bank of fp32, two operands in one bank, or a result in the bank
+    of an operand: but for element-wise VECTORs in place. Parts of a PRODUCT that are kept name a result's bank too."""
     BAD_ADDRESS = 7
     """Refused: an operand or the result goes beyond the end of its bank, or a part beyond its beat."""
     BAD_MEMORY = 8

@@ -256,7 +256,7 @@ def random_program(
     bad: float = 0.15,
     most_rows: int = 7,
 ) -> Program:
-    """Draw a program.
+    """Draw a program; it ends with a STORE of every bank.
 
     Parameters
     ----------
@@ -289,6 +289,10 @@ def random_program(
         long = max(spoiled.get("rows", 0), spoiled.get("columns", 0), spoiled.get("depth", 0) & 0xFFFF) > 1000
         refused = check_instructions(rows_of(CAE_INSTRUCTION.decode(encode([spoiled]))), config)[0] != CaeCode.OK
         instructions.append(one if long and not refused else spoiled)
+    # What the banks hold at the end is seen only by storing it, all of it over one beat of memory.
+    for bank in range(config.banks):
+        whole = {"left_bank": bank, "left_pitch": 1, "rows": config.bank_beats(bank), "columns": config.lanes}
+        instructions.append({"opcode": CaeOpcode.STORE, "operation": ElementType.FP32} | whole)
     return program_of(instructions, config, seed, spoiled=0.05 if bad else 0.0)
 
 

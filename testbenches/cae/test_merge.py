@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from sim.golden.cae import run_instructions
 from sim.program.instructions import CAE_STATUS, CaeCode, CaeOpcode, ElementType, partial_beat
+from sim.timing.cae.engine import cae_timing
 from sim.timing.stalls import STALL_KINDS
 from testbenches.cae.programs import Program, encode, program_of, random_program, small_engine
 from testbenches.cae.simulate_engine import cae_stalls, simulate_program
@@ -129,3 +131,15 @@ def test_a_sum_waits_for_the_one_before(rows):
         simulation = play(program_of(instructions, CONFIG, seed=rows))
         waits = simulation.counters["merge_cycles_wait_hazard"]
         assert waits > 0 if pitch == 0 and rows > 1 else True
+
+
+@pytest.mark.parametrize("sources", [(), (beats_of((0, 1, 1, 1.0))[:1],)], ids=["nothing", "no end"])
+def test_partial_sums_that_do_not_end_are_refused_by_the_models(sources):
+    """The engine would wait for them for ever."""
+    program = by_hand([merge(2, 4, 1)], *sources)
+    nothing = np.zeros((0, LANES), np.uint16)
+    for partials in [program.partials, *([None] if not sources else [])]:
+        with pytest.raises(ValueError, match="end"):
+            cae_timing(program.instructions, CONFIG, memory_latency=1, partials=partials)
+        with pytest.raises(ValueError, match="end"):
+            run_instructions(program.instructions, CONFIG, nothing, partials or ())

@@ -50,7 +50,6 @@ TESTED_THROUGH = {
     "hdl/cae/bank.py": "testbenches/cae/vector and test_product_engine.py: every read and write, bf16 too",
     "hdl/cae/banks.py": "testbenches/cae/vector and test_product_engine.py: every read and write",
     "hdl/cae/ports.py": "every bench of a unit of the Centralized Acceleration Engine",
-    "sim/golden/cae.py": "testbenches/sim/program/test_cae_products.py, test_cae_training.py: against numpy",
     "hdl/cae/pe.py": "testbenches/cae/test_product.py; its bugs in testbenches/test_planted_bugs.py",
     "hdl/cae/run.py": "testbenches/cae/test_product.py; its bugs in testbenches/test_planted_bugs.py",
     "hdl/cae/judge.py": "testbenches/cae/test_sequencer.py: every code; its bugs in test_engine_bugs.py",

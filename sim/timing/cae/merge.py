@@ -124,6 +124,11 @@ class MergeTiming:
         -------
         JobTiming
             When the unit took the job and ended it.
+
+        Raises
+        ------
+        ValueError
+            The beats of a source do not end: the engine would wait for ever.
         """
         started = max(offered, self._free)
         rows = int(instruction["rows"])
@@ -136,6 +141,10 @@ class MergeTiming:
         for source in range(self._config.merge_sources):
             if int(instruction["depth"]) >> source & 1:
                 port = self._config.merge_port(source)
+                if not self._beats[port][self.taken[port] :, _END].any():
+                    raise ValueError(
+                        f"a MERGE takes beats of source {source}, but none with end is left on port {port}"
+                    )
                 self.taken[port] = _merge_source(
                     self._beats[port],
                     self._waits[port],

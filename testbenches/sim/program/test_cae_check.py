@@ -156,7 +156,7 @@ def test_banks_used():
         BankUse(result=4),
         BankUse(left=4),
         BankUse(left=0, right=1, result=2),
-        BankUse(result=4, reads_result=True),
+        BankUse(result=4),
         BankUse(left=4, right=5, result=6),
         BankUse(),
     ]

@@ -6,7 +6,7 @@ import pytest
 from sim.config import load_config
 from sim.golden.cae import run_instructions
 from sim.golden.product import product
-from sim.program.cae_products import ProductShape, ProductTiling, compile_product
+from sim.program.cae_products import ProductShape, ProductTiling, check_tiling, compile_product, default_tiling
 from sim.program.instructions import CAE_INSTRUCTION, CAE_STATUS, CaeOpcode, ElementType, ProductKind
 from testbenches.cae.workload import product_memory, random_operands
 
@@ -70,3 +70,13 @@ def test_what_does_not_fit_is_refused(changes, tiling, message):
             ProductTiling(tile_rows=tile_rows, chunk_depth=chunk_depth, left_banks=left_banks),
             CONFIG,
         )
+
+
+@pytest.mark.parametrize("kind", ProductKind)
+@pytest.mark.parametrize("beats", [4, 32, 100])
+def test_the_default_tiling_fits_small_banks(kind, beats):
+    config = CONFIG.replace(operand_bank_beats=beats, vector_bank_beats=beats)
+    for size in ((100, 40, 16), (1, 1, 1), (65, 200, 33)):
+        m, k, n = size
+        shape = ProductShape(kind=kind, rows=m, depth=k, columns=n, lanes=config.lanes)
+        check_tiling(shape, default_tiling(shape, config), config)
