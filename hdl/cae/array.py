@@ -1,6 +1,6 @@
 """Weight-stationary systolic array: rows along K, columns along N, sums flowing down."""
 
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Const, Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -67,15 +67,15 @@ class SystolicArray(wiring.Component):
                 row.shift.eq(self.shift),
                 row.x.eq(delayed(m, self.x[r], skew, name=f"x_{r}")[skew]),
                 row.swap.eq(swap[skew]),
-                row.sums_in.eq(rows[r - 1].sums_out if r else self.sums_in),
+                row.sums_in.eq(rows[r - 1].sums_out if r else self.sums_in.as_value()),
             ]
             if r + 1 < config.rows:
                 below = rows[r + 1]
                 m.d.comb += [row.weights_in.eq(below.weights_out), row.active_in.eq(below.active_out)]
-        bottom = rows[-1]
+        bottom, no_weights = rows[-1], Const(MINUS_ZERO, 16).replicate(config.columns)
         m.d.comb += [
             bottom.active_in.eq(self.active),
-            *(bottom.weights_in[c].eq(Mux(self.active, self.weights[c], MINUS_ZERO)) for c in range(config.columns)),
-            self.sums_out.eq(bottom.sums_out),
+            bottom.weights_in.eq(Mux(self.active, self.weights.as_value(), no_weights)),
+            self.sums_out.as_value().eq(bottom.sums_out),
         ]
         return m

@@ -1,7 +1,7 @@
 """One row of the systolic array."""
 
 from amaranth.hdl import Instance, Module
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.cae.pe import ProcessingElement
@@ -24,7 +24,7 @@ class ArrayRow(wiring.Component):
     shift : In(1)
         Shadow registers take what the row below holds.
     weights_in, active_in : In
-        Shadows of the row below: a bf16 weight for each column, and whether they count.
+        Shadows of the row below: a bf16 weight for each column, column 0 lowest, and whether they count.
     weights_out, active_out : Out
         Shadows of this row.
     x, swap : In(16), In(1)
@@ -35,7 +35,8 @@ class ArrayRow(wiring.Component):
 
     def __init__(self, config: CaeConfig) -> None:
         self.config = config
-        weights, sums = data.ArrayLayout(16, config.columns), data.ArrayLayout(32, config.columns)
+        # Plain bits: a net for each column, by name, would be half of a large array's Verilog.
+        weights, sums = 16 * config.columns, 32 * config.columns
         super().__init__(
             {
                 "shift": In(1),
@@ -62,13 +63,13 @@ class ArrayRow(wiring.Component):
             m.submodules[f"pe_{c}"] = pe = ProcessingElement(config)
             m.d.comb += [
                 pe.shift.eq(self.shift),
-                pe.weight_in.eq(self.weights_in[c]),
+                pe.weight_in.eq(self.weights_in.word_select(c, 16)),
                 pe.active_in.eq(self.active_in),
                 pe.x_in.eq(x),
                 pe.swap_in.eq(swap),
-                pe.sum_in.eq(self.sums_in[c]),
-                self.weights_out[c].eq(pe.weight_out),
-                self.sums_out[c].eq(pe.sum_out),
+                pe.sum_in.eq(self.sums_in.word_select(c, 32)),
+                self.weights_out.word_select(c, 16).eq(pe.weight_out),
+                self.sums_out.word_select(c, 32).eq(pe.sum_out),
             ]
             x, swap = pe.x_out, pe.swap_out
         # The elements of a row take their weights together, so all of them are active or none.

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from hdl.cae.bank import Bank
@@ -62,7 +62,7 @@ class Banks(wiring.Component):
             ]
         for i, port in enumerate(self._read_ports()):
             named = delayed(m, port.bank, READ_CYCLES - 1, name=f"bank_of_{i}")[-1]
-            m.d.sync += port.data.eq(self._beat(m, banks, named, i))
+            m.d.sync += port.data.as_value().eq(self._beat(m, banks, named, i))
         return m
 
     def _read_ports(self) -> list[wiring.PureInterface]:
@@ -78,16 +78,14 @@ class Banks(wiring.Component):
 
     def _beat(self, m: Module, banks: Sequence[Bank], named: Value, reader: int) -> Signal:
         """Choose what a reader gets, as fp32."""
-        beat = Signal(data.ArrayLayout(32, self.config.lanes), name=f"beat_{reader}")
-        chosen = (named == number for number in range(self.config.banks))
         words = []
-        for bank, picks in zip(banks, chosen, strict=True):
-            widened = Signal(data.ArrayLayout(32, self.config.lanes))
-            low = 32 - bank.read_data.shape().elem_shape
-            for lane in range(self.config.lanes):
-                m.d.comb += widened[lane][low:].eq(bank.read_data[lane])
-            words.append((Value.cast(widened), picks))
-        m.d.comb += beat.as_value().eq(_chosen(words))
+        for number, bank in enumerate(banks):
+            read = Value.cast(bank.read_data)
+            if number < self.config.operand_banks:  # bf16 is the high half of fp32
+                read = Cat(Cat(Const(0, 16), read.word_select(lane, 16)) for lane in range(self.config.lanes))
+            words.append((read, named == number))
+        beat = Signal(32 * self.config.lanes, name=f"beat_{reader}")
+        m.d.comb += beat.eq(_chosen(words))
         return beat
 
 
