@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sim.config import CaeConfig
 from sim.golden.merge import judge_source, merge
@@ -217,10 +217,10 @@ class _Machine:
         self._request(addresses, write=1, data=data.reshape(-1, self.config.lanes))
         self.memory[addresses] = data
 
-    def _request(self, addresses: NDArray[np.int64], *, write: int, data: object) -> None:
+    def _request(self, addresses: NDArray[np.int64], *, write: int, data: ArrayLike) -> None:
         layout = memory_request(self.config.lanes)
-        values = {"address": addresses.ravel(), "write": write, "data": data}
-        self.requests.append(layout.encode(addresses.size, values))  # type: ignore[arg-type]
+        values: dict[str, ArrayLike] = {"address": addresses.ravel(), "write": write, "data": data}
+        self.requests.append(layout.encode(addresses.size, values))
 
     def _parts(self, one: Instruction, operand: str, rows: int, elements: int, width: int) -> NDArray[np.uint32]:
         """Read rows of so many elements that begin at a part of a beat."""

@@ -9,7 +9,7 @@ from sim.config import CaeConfig
 from sim.jit import njit
 from sim.program.counters import MERGE_COUNTERS
 from sim.program.instructions import partial_beat
-from sim.timing.cae.job import JobTiming
+from sim.timing.cae.job import JobCounters, JobTiming
 from sim.timing.streams import next_free, waits_of
 
 READ_CYCLES = 2
@@ -79,7 +79,7 @@ def _merge_source(
                 return at
 
 
-class MergeTiming:
+class MergeTiming(JobCounters):
     """The merge unit, job by job.
 
     Parameters
@@ -107,8 +107,7 @@ class MergeTiming:
         self._waits = [waits_of(pattern) for pattern in stalled]
         self._cycles = [np.zeros(len(beats), np.int64) for beats in partials]
         self.taken = [0] * len(partials)
-        self._free = 0
-        self._counts = dict.fromkeys(MERGE_COUNTERS, 0)
+        super().__init__(MERGE_COUNTERS)
 
     def start(self, offered: int, instruction: Mapping[str, int]) -> JobTiming:
         """Run the next job.
@@ -169,25 +168,3 @@ class MergeTiming:
     def partials(self) -> list[NDArray[np.int64]]:
         """Return the cycles in which all beats so far were taken, by port."""
         return [cycles[:count] for cycles, count in zip(self._cycles, self.taken, strict=True)]
-
-    def counters(self, until: int) -> dict[str, int]:
-        """Count the cycles before one.
-
-        Parameters
-        ----------
-        until : int
-            The cycle; after the last job was done.
-
-        Returns
-        -------
-        dict of str to int
-            Cycles by the names of `MERGE_COUNTERS`; `until` together.
-
-        Raises
-        ------
-        ValueError
-            The last job is not done by then.
-        """
-        if until < self._free:
-            raise ValueError(f"the counters are known from cycle {self._free} on, not in {until}: a job is under way")
-        return self._counts | {"idle": until - sum(self._counts.values())}

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from sim.config import CaeConfig
 from sim.program.counters import VECTOR_COUNTERS
 from sim.program.instructions import VectorReduction
-from sim.timing.cae.job import JobTiming
+from sim.timing.cae.job import JobCounters, JobTiming
 
 _ROWS = (VectorReduction.ROW_SUM, VectorReduction.ROW_MAXIMUM)
 
 
-class VectorTiming:
+class VectorTiming(JobCounters):
     """One vector unit, job by job.
 
     Parameters
@@ -24,8 +24,7 @@ class VectorTiming:
 
     def __init__(self, config: CaeConfig) -> None:
         self._config = config
-        self._free = 0  # the first cycle in which a job can be taken
-        self._counts = dict.fromkeys(VECTOR_COUNTERS, 0)
+        super().__init__(VECTOR_COUNTERS)
 
     def start(self, offered: int, instruction: Mapping[str, int]) -> JobTiming:
         """Run the next job.
@@ -51,28 +50,6 @@ class VectorTiming:
         for name, cycles in (("busy", beats), ("pace", pace), ("flush", done - read)):
             self._counts[name] += cycles
         return JobTiming(started, read, done)
-
-    def counters(self, until: int) -> dict[str, int]:
-        """Count the cycles before one.
-
-        Parameters
-        ----------
-        until : int
-            The cycle; after the last job was done.
-
-        Returns
-        -------
-        dict of str to int
-            Cycles by the names of `VECTOR_COUNTERS`; `until` together.
-
-        Raises
-        ------
-        ValueError
-            The last job is not done by then.
-        """
-        if until < self._free:
-            raise ValueError(f"the counters are known from cycle {self._free} on, not in {until}: a job is under way")
-        return self._counts | {"idle": until - sum(self._counts.values())}
 
     def writes(self, job: JobTiming, instruction: Mapping[str, int]) -> NDArray[np.int64]:
         """Tell when a job wrote each beat of its result.
