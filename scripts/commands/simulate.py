@@ -14,7 +14,7 @@ from scripts.options import (
     JsonOption,
     load_and_tell,
 )
-from scripts.output import CHECK_FAILED, Output, check_writable, guarded
+from scripts.output import CHECK_FAILED, Output, check_writable, guarded, write_whole
 from scripts.simulation import as_json, cae_as_json, channel_as_json, run_cae, run_channel, run_engine
 from sim.config import SystemConfig, load_config
 from sim.config.dram import Mapping
@@ -205,4 +205,4 @@ def _given_workload(
 
 def _list(workload: CaeWorkload, listing: Path | None) -> None:
     if listing is not None:
-        listing.write_text(disassemble(workload.instructions), encoding="utf-8")
+        write_whole(listing, disassemble(workload.instructions))

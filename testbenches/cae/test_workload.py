@@ -85,6 +85,25 @@ def test_program_of_every_kind_of_instruction():
     assert result.codes == [0, 0, 0, CaeCode.BAD_ROWS, 0, 0, 0, 0]
 
 
+def test_a_program_may_use_the_end_of_the_memory():
+    far = TINY.memory_beats - 4
+    text = f"load.fp32 memory=m[{far}:2] result=b8[0] rows=2 columns=4"
+    assert program_workload(text, "test", TINY).memory[far:].all()
+    assert not program_workload(text, "test", TINY).memory[:far].any()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("# nothing", "no instruction"),
+        ("store.bf16 left=b0[0] memory=m[999999999] rows=1 columns=1", "lower addresses"),
+    ],
+)
+def test_programs_that_cannot_be_run_are_refused(text, told):
+    with pytest.raises(AssemblyError, match=told):
+        program_workload(text, "test", load_config("gnnear").cae)
+
+
 def test_faulty_text_is_refused():
     with pytest.raises(AssemblyError, match="line 1: no instruction 'lod'"):
         program_workload("lod", "test", TINY)

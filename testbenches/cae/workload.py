@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.config import CaeConfig
+from sim.golden.cae import MOST_MEMORY_BYTES
 from sim.golden.numbers import fp32_to_bf16
-from sim.program.assembly import assemble
+from sim.program.assembly import AssemblyError, assemble
 from sim.program.cae_check import check_instructions, rows_of
 from sim.program.cae_products import ProductShape, check_tiling, compile_product, default_tiling
 from sim.program.instructions import CAE_INSTRUCTION, CaeCode, CaeOpcode, ProductKind, partial_beat
@@ -185,20 +186,31 @@ def program_workload(text: str, title: str, config: CaeConfig, *, seed: int = 0)
     Returns
     -------
     CaeWorkload
-        The program; the memory holds bf16 numbers wherever it reads before it writes, sources send every slot.
+        The program; the memory holds bf16 numbers wherever a LOAD reads, and sources send every slot.
 
     Raises
     ------
     AssemblyError
-        A line is wrong.
+        A line is wrong, there is none, or the program uses more memory than a simulation keeps.
     """
     instructions = assemble(text)
     decoded = rows_of(CAE_INSTRUCTION.decode(instructions))
     good = [one for one, code in zip(decoded, check_instructions(decoded, config), strict=True) if code == CaeCode.OK]
     rng = np.random.default_rng(seed)
+    if not decoded:
+        raise AssemblyError("there is no instruction in it")
     used = [one for one in good if one["opcode"] in (CaeOpcode.LOAD, CaeOpcode.STORE)]
     beats = max((_memory_end(one, config.lanes) for one in used), default=0)
-    numbers = rng.standard_normal((beats, config.lanes)).astype(np.float32)
+    most = MOST_MEMORY_BYTES // (2 * config.lanes)
+    if beats > most:
+        raise AssemblyError(f"it uses beat {beats - 1} of the memory; a simulation keeps {most}: use lower addresses")
+    memory = np.zeros((beats, config.lanes), np.uint16)
+    for one in used:
+        if one["opcode"] == CaeOpcode.LOAD:
+            numbers = rng.standard_normal((one["rows"], _row_beats(one, config.lanes), config.lanes)).astype(np.float32)
+            rows = one["memory_address"] + one["memory_pitch"] * np.arange(one["rows"])
+            addresses = rows[:, None] + np.arange(numbers.shape[1])
+            memory[addresses] = fp32_to_bf16(numbers.view(np.uint32))
     partials = [[partial_beat(config.lanes).encode(0, {})] for _ in range(config.merge_ports)]
     for one in good:
         if one["opcode"] == CaeOpcode.MERGE:
@@ -209,7 +221,7 @@ def program_workload(text: str, title: str, config: CaeConfig, *, seed: int = 0)
         title=title,
         config=config,
         instructions=instructions,
-        memory=fp32_to_bf16(numbers.view(np.uint32)),
+        memory=memory,
         partials=[np.concatenate(beats_of_port) for beats_of_port in partials],
     )
 
@@ -278,8 +290,12 @@ def _product(
 
 
 def _memory_end(one: dict[str, int], lanes: int) -> int:
-    row_beats = -(-one["columns"] // lanes) * one["operation"]
-    return one["memory_address"] + (one["rows"] - 1) * one["memory_pitch"] + row_beats
+    return one["memory_address"] + (one["rows"] - 1) * one["memory_pitch"] + _row_beats(one, lanes)
+
+
+def _row_beats(one: dict[str, int], lanes: int) -> int:
+    """Return the beats of memory of a row: one for each beat of bf16, two of fp32, as `ElementType` counts."""
+    return -(-one["columns"] // lanes) * one["operation"]
 
 
 def _dense_partials(one: dict[str, int], lanes: int, rng: np.random.Generator) -> NDArray[np.uint8]:
