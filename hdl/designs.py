@@ -21,6 +21,7 @@ from hdl.cae.vector.unit import VectorUnit
 from hdl.dram.scheduler import DramScheduler
 from hdl.nme.engine import NearMemoryEngine
 from hdl.nme.reduce import ReduceUnit
+from hdl.ssd.engine import SamplingEngine, clearing_cycles
 from sim.config import SystemConfig
 
 
@@ -96,6 +97,11 @@ DESIGNS: dict[str, DesignEntry] = {
             "read_to_data": config.dram.gates.read_to_data,
             "write_to_data": config.dram.gates.write_to_data,
         },
+    ),
+    "ssd": DesignEntry(
+        summary="in-SSD sampling engine: queues, draws, page scheduling, extraction, packing",
+        make=lambda config: SamplingEngine(config.ssd),
+        latency=lambda config: {"reset_to_doorbell": clearing_cycles(config.ssd)},
     ),
     "fp32_add": _arith("fp32 adder", Fp32Add, lambda config: config.nme.add_latency),
     "fp32_mul": _arith("fp32 multiplier", Fp32Mul, lambda config: config.nme.mul_latency),

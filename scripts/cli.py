@@ -4,6 +4,7 @@ import typer
 
 from scripts.commands.estimate import estimate
 from scripts.commands.graph import graph
+from scripts.commands.image import image
 from scripts.commands.simulate import simulate
 from scripts.commands.verilog import verilog
 from sim.graph import graph_sources
@@ -18,7 +19,7 @@ app = typer.Typer(
     ),
     epilog="Start with `nearsage estimate --verify`. Exit codes: 0 fine, 1 a check failed, 2 wrong usage or input.",
 )
-for command in (verilog, simulate, estimate):
+for command in (verilog, simulate, estimate, image):
     app.command()(command)
 app.command(epilog="\n\n".join(["Every kind of graph:", *(f"`{usage}`" for usage in graph_sources().values())]))(graph)
 

@@ -17,7 +17,10 @@ GraphOption = Annotated[
     ),
 ]
 ConfigOption = Annotated[
-    str, typer.Option("--config", metavar="NAME|FILE", help="A preset (tiny, gnnear) or a TOML file of your own.")
+    str,
+    typer.Option(
+        "--config", metavar="NAME|FILE", help="A preset (tiny, gnnear, smartsage) or a TOML file of your own."
+    ),
 ]
 DramOption = Annotated[
     str | None,

@@ -19,6 +19,7 @@ from rich.console import Console
 from sim.config import ConfigError, SystemConfig
 from sim.graph import GraphError
 from sim.program.layout import LayoutError
+from sim.program.ssd_image import ImageError
 from testbenches.build import BuildError
 from testbenches.models.rules import BenchError
 from testbenches.toolchain import ToolchainError, tool_versions
@@ -112,24 +113,25 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that it is either whole or not there; a device or a pipe is written to as it stands.
 
     Parameters
     ----------
     path : Path
         The file; its folder is made where needed.
-    text : str
-        Its content.
+    content : str or bytes
+        Its content; text is written as UTF-8.
     """
+    data = content.encode("utf-8") if isinstance(content, str) else content
     if _is_special(path):
-        path.write_text(text, "utf-8")
+        path.write_bytes(data)
         return
-    path = path.resolve()  # the file behind a link, not the link, gets the text
+    path = path.resolve()  # the file behind a link, not the link, gets the content
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.parent / f".{path.name}.{os.getpid()}"
     try:
-        partial.write_text(text, "utf-8")
+        partial.write_bytes(data)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
@@ -179,7 +181,7 @@ def guarded(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]
             _fail(str(error), CHECK_FAILED)
         except BrokenPipeError:  # the reader, such as head, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except (ConfigError, GraphError, LayoutError, ToolchainError, BuildError, OSError) as error:
+        except (ConfigError, GraphError, LayoutError, ImageError, ToolchainError, BuildError, OSError) as error:
             _fail(str(error), WRONG_INPUT)
         except MemoryError as error:
             _fail(f"not enough memory ({error}); take a smaller graph or fewer features", WRONG_INPUT)

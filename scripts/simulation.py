@@ -10,8 +10,10 @@ from sim.program.counters import DRAM_COUNTERS, MATRIX_COUNTERS, REDUCE_COUNTERS
 from sim.program.instructions import CaeCode
 from sim.report.cae_table import by_unit, cae_table
 from sim.report.channel_table import channel_table
+from sim.report.ssd_table import sampling_table
 from sim.report.tables import counter_table
 from sim.system.channel import EngineFigures, together
+from sim.system.sampling import SamplingFigures
 from sim.timing.stalls import StallKind
 from testbenches.cae.simulate_engine import CaeSimulation
 from testbenches.cae.workload import CaeWorkload
@@ -19,6 +21,8 @@ from testbenches.channel import ChannelReduce
 from testbenches.equivalence import Simulation
 from testbenches.layer import Layer, Unit
 from testbenches.nme.simulate_engine import EngineSimulation
+from testbenches.ssd.simulate_engine import SsdSimulation
+from testbenches.ssd.workload import SsdWorkload
 
 _COUNTERS = {"reduce": REDUCE_COUNTERS, "product": MATRIX_COUNTERS, "dram": DRAM_COUNTERS}
 _TITLES = {"reduce": "reduce unit", "product": "product unit", "dram": "DRAM scheduler of one rank"}
@@ -212,8 +216,102 @@ def cae_as_json(workload: CaeWorkload, simulation: CaeSimulation) -> dict[str, A
     }
 
 
+def run_ssd(
+    workload: SsdWorkload,
+    title: str,
+    console: Console,
+    *,
+    stalls: StallKind = "none",
+    waves: Path | None = None,
+) -> tuple[SsdSimulation, SamplingFigures]:
+    """Simulate the sampling engine and print what came of it.
+
+    Parameters
+    ----------
+    workload : SsdWorkload
+        The mini-batches.
+    title : str
+        What is sampled.
+    console : Console
+        Where to print.
+    stalls : StallKind
+        How all streams stall.
+    waves : Path, optional
+        Write a VCD file there.
+
+    Returns
+    -------
+    simulation : SsdSimulation
+        The comparison.
+    figures : SamplingFigures
+        What it did.
+    """
+    with console.status(f"simulating ssd ({title}); the first run compiles the simulator"):
+        simulation, figures = workload.simulate(stalls=stalls, waves=waves)
+    flash = workload.config.flash
+    console.print(
+        sampling_table(
+            f"sampling engine with its flash, RTL, {flash.channels} channels x {flash.units} dies, pages of "
+            f"{flash.page_bytes:,} bytes, {title}, stalls {stalls}",
+            figures,
+        )
+    )
+    for number, command in enumerate(simulation.golden.commands):
+        if command.status:
+            console.print(
+                f"command {number}: {command.status.name}, detail {command.detail}", style="yellow", highlight=False
+            )
+    _print_verdict(console, "ssd", simulation, "the golden model", f"{figures.over_bound:.3f} of the flash's bound")
+    return simulation, figures
+
+
+def ssd_as_json(simulation: SsdSimulation, figures: SamplingFigures) -> dict[str, Any]:
+    """Return the machine-readable form of a run of the sampling engine.
+
+    Parameters
+    ----------
+    simulation : SsdSimulation
+        The comparison.
+    figures : SamplingFigures
+        What it did.
+
+    Returns
+    -------
+    dict
+        Keys of the ``simulate`` command, with those of ``ssd``.
+    """
+    every = {name: sum(counters[name] for counters in figures.channel_cycles) for name in figures.channel_cycles[0]}
+    return {
+        "equal": simulation.equal,
+        "first_difference": simulation.first_difference,
+        "cycles_rtl": simulation.cycles_rtl,
+        "cycles_model": simulation.cycles_model,
+        "counters": every,
+        "utilization": figures.channel_utilization,
+        "channels": figures.channel_cycles,
+        "targets": figures.targets,
+        "samples": figures.samples,
+        "distinct_nodes": figures.distinct_nodes,
+        "failed_targets": figures.failed_targets,
+        "pages": figures.pages,
+        "distinct_pages": figures.distinct_pages,
+        "samples_per_page": figures.samples_per_page,
+        "hot_samples": figures.hot_samples,
+        "bound_cycles": figures.bound_cycles,
+        "over_bound": figures.over_bound,
+        "samples_per_second": figures.samples_per_second,
+        "commands": [
+            {"status": command.status.name, "detail": command.detail} for command in simulation.golden.commands
+        ],
+    }
+
+
 def _print_verdict(
-    console: Console, engine: str, simulation: Simulation | EngineSimulation | CaeSimulation, model: str, speed: str
+    console: Console,
+    engine: str,
+    simulation: Simulation | EngineSimulation | CaeSimulation | SsdSimulation,
+    model: str,
+    speed: str,
 ) -> None:
     verdict = (
         f"equal to {model} in every bit and to the timing model in every cycle"

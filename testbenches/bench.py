@@ -83,6 +83,9 @@ class Bench:
         For every stream out of the design.
     inputs : dict of str to int
         Values at which plain inputs are held, reset included; 0 where absent.
+    files : dict of str to Path
+        Files that a compiled design reads from the folder in which it runs, by their names there, which must not be
+        those of a stream's; nothing to Amaranth's own simulator.
     max_quiet_cycles : int
         So many cycles without a handover on any stream end the run with an error.
     timeout_seconds : float
@@ -92,6 +95,7 @@ class Bench:
     sources: dict[str, Source]
     sinks: dict[str, Sink]
     inputs: dict[str, int] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
     max_quiet_cycles: int = 10_000
     timeout_seconds: float = 900.0
 
@@ -179,6 +183,7 @@ def run(
             payloads,
             stalled,
             style="trace" if backend == "trace" else "paced",
+            files=bench.files,
             waves=waves,
             timeout_seconds=bench.timeout_seconds,
         )
@@ -233,5 +238,10 @@ def _check(bench: Bench, ports: Ports) -> None:
     for name, value in bench.inputs.items():
         if not 0 <= value < 1 << ports.inputs[name]:
             raise ValueError(f"input {name}: {value} does not fit into {ports.inputs[name]} bits")
+    for name, file in bench.files.items():
+        if Path(name).name != name or name.partition(".")[0] in {"bench", "outcome", *bench.sources, *bench.sinks}:
+            raise ValueError(f"file {name!r}: the name is that of a folder, or one that the bench needs for itself")
+        if not file.is_file():
+            raise ValueError(f"file {name}: there is no file {file}")
     if bench.max_quiet_cycles < 1:
         raise ValueError(f"max_quiet_cycles is {bench.max_quiet_cycles}; it must be 1 or more")

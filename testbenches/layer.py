@@ -30,7 +30,7 @@ from testbenches.equivalence import Simulation
 from testbenches.nme.simulate import reduce_stalls, simulate_reduce
 from testbenches.nme.simulate_engine import EngineSimulation
 
-Engine = Literal["nme", "reduce", "cae", "product", "dram"]
+Engine = Literal["nme", "reduce", "cae", "product", "dram", "ssd"]
 Unit = Literal["reduce", "product", "dram"]
 
 

@@ -59,7 +59,12 @@ OWN_SIZES = {
     "nme": {
         "nme.max_beats": 8, "nme.vector_slots": 2, "nme.list_slots": 2, "nme.queued_passes": 2,
         "dram.ranks_per_dimm": 1, "dram.bus_width_bits": 32, "dram.device_width_bits": 8,
-    }
+    },
+    "ssd": {
+        "ssd.window_samples": 4, "ssd.page_slots": 4, "ssd.table_entries": 4, "ssd.targets_in_flight": 4,
+        "ssd.frontier_entries": 4, "ssd.max_fanout": 3, "ssd.commands_in_flight": 2, "ssd.dram_reads_in_flight": 2,
+        "ssd.host_lines_in_flight": 2, "ssd.flash.page_bytes": 512, "ssd.flash.ways": 1,
+    },
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.console import Console
 
 from scripts.options import (
     ConfigOption,
@@ -15,16 +16,28 @@ from scripts.options import (
     load_and_tell,
 )
 from scripts.output import CHECK_FAILED, Output, check_writable, guarded, write_whole
-from scripts.simulation import as_json, cae_as_json, channel_as_json, run_cae, run_channel, run_engine
+from scripts.simulation import (
+    as_json,
+    cae_as_json,
+    channel_as_json,
+    run_cae,
+    run_channel,
+    run_engine,
+    run_ssd,
+    ssd_as_json,
+)
 from sim.config import SystemConfig, load_config
 from sim.config.dram import Mapping
 from sim.program.assembly import AssemblyError, disassemble
 from sim.program.cae_products import TilingError
 from sim.program.instructions import ProductKind
+from sim.program.ssd import ALL_NEIGHBOURS, MOST_HOPS
+from sim.program.ssd_image import FlashImage, read_image_file
 from sim.timing.stalls import StallKind
 from testbenches.cae.workload import CaeWorkload, product_workload, program_workload
 from testbenches.channel import ChannelReduce, Model
 from testbenches.layer import Engine, Layer
+from testbenches.ssd.workload import SsdWorkload, WorkloadError
 
 
 @guarded
@@ -33,8 +46,8 @@ def simulate(
         Engine,
         typer.Argument(
             help="nme (Reduce, on all engines of a channel with their DRAM), reduce (the engines' reduce unit alone), "
-            "cae (Update, on the whole engine with its memory), product (its product unit alone), or dram (fetch of "
-            "the Reduce's vectors)."
+            "cae (Update, on the whole engine with its memory), product (its product unit alone), dram (fetch of "
+            "the Reduce's vectors), or ssd (sampling of mini-batches, in the SSD)."
         ),
     ],
     graph: GraphOption = "karate",
@@ -90,6 +103,25 @@ def simulate(
         float,
         typer.Option("--memory-beats-per-cycle", min=1e-3, max=1, help="cae only: bandwidth of the memory."),
     ] = 1.0,
+    batch: Annotated[int | None, typer.Option("--batch", min=1, help="ssd only: targets of a mini-batch; 64.")] = None,
+    fanout: Annotated[
+        str | None,
+        typer.Option("--fanout", metavar="N,N", help="ssd only: samples a target, hop by hop, or all; 10,5."),
+    ] = None,
+    batches: Annotated[int | None, typer.Option("--batches", min=1, help="ssd only: mini-batches; 1.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="ssd only: draw with replacement.")] = False,
+    id_bytes: Annotated[
+        Literal["4", "8"] | None, typer.Option("--id-bytes", help="ssd only: width of an id on the flash; 8.")
+    ] = None,
+    command_per_target: Annotated[
+        bool, typer.Option("--command-per-target", help="ssd only: a command for each target, not for each mini-batch.")
+    ] = False,
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            "--image", exists=True, dir_okay=False, help="ssd only: a file of `nearsage image`, in place of --graph."
+        ),
+    ] = None,
     stalls: Annotated[StallKind, typer.Option("--stalls", help="How all streams stall.")] = "none",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, features and stalls.")] = 0,
     waves: Annotated[Path | None, typer.Option("--waves", help="Write all signals there (VCD).")] = None,
@@ -116,6 +148,15 @@ def simulate(
             "--memory-beats-per-cycle is for the engine cae, without --stalls",
         ),
         (engine != "cae" and listing is not None, "--listing is for the engine cae"),
+        (
+            engine != "ssd"
+            and (
+                replace or command_per_target or any(x is not None for x in (batch, fanout, batches, id_bytes, image))
+            ),
+            "--batch, --fanout, --batches, --replace, --id-bytes, --command-per-target and --image are for the "
+            "engine ssd",
+        ),
+        (image is not None and id_bytes is not None, "an --image has a width of ids of its own"),
     ):
         if is_wrong:
             raise typer.BadParameter(advice)
@@ -123,6 +164,23 @@ def simulate(
     for file in (waves, listing):
         if file is not None:
             check_writable(file)
+    if engine == "ssd":
+        sampled = SsdWorkload(
+            graph=None if image else load_and_tell(graph, out.console),
+            config=loaded.ssd,
+            batch=batch or 64,
+            fanouts=_fanouts(fanout or "10,5", loaded),
+            batches=batches or 1,
+            seed=seed,
+            replace=replace,
+            id_bytes=int(id_bytes or 8),
+            target_commands=command_per_target,
+            image=None if image is None else _read(image, loaded),
+        )
+        is_equal = _sample(sampled, str(image or graph), out, stalls=stalls, waves=waves)
+        if not is_equal:
+            raise typer.Exit(CHECK_FAILED)
+        return
     workload = _given_workload(loaded, product, size, program, seed=seed, times=times or 1)
     told: dict[str, Any] = {"engine": engine, "graph": None if workload else graph, "stalls": stalls}
     if workload is None:
@@ -156,11 +214,58 @@ def simulate(
         simulation = run_engine(layer, engine, out.console, stalls=stalls, seed=seed, waves=waves)
         equal = simulation.equal
         told |= as_json(simulation)
-    if waves is not None:
-        out.console.print(f"waves in {waves}; open them with GTKWave or Surfer", highlight=False)
+    _tell_waves(waves, out.console)
     out.write(**told)
     if not equal:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _fanouts(text: str, config: SystemConfig) -> tuple[int, ...]:
+    """Read ``25,10`` or ``all``; refuse what the engine would."""
+    words = text.split(",")
+    most = config.ssd.max_fanout
+    if len(words) > MOST_HOPS:
+        raise typer.BadParameter(f"--fanout {text}: {len(words)} hops; there may be {MOST_HOPS}")
+    fanouts = []
+    for word in words:
+        if word.strip() == "all":
+            fanouts.append(ALL_NEIGHBOURS)
+        elif word.strip().isdecimal() and 1 <= int(word) <= most:
+            fanouts.append(int(word))
+        else:
+            raise typer.BadParameter(f"--fanout {text}: {word!r} must be a number from 1 to {most}, or all")
+    return tuple(fanouts)
+
+
+def _read(file: Path, config: SystemConfig) -> FlashImage:
+    image = read_image_file(file)
+    if image.page_bytes != config.ssd.flash.page_bytes:
+        raise typer.BadParameter(
+            f"{file} has pages of {image.page_bytes} bytes, but those of the configuration {config.name} have "
+            f"{config.ssd.flash.page_bytes}; make it with --config {config.name}"
+        )
+    return image
+
+
+def _sample(workload: SsdWorkload, source: str, out: Output, *, stalls: StallKind, waves: Path | None) -> bool:
+    """Run the sampling engine; return whether it equals the models."""
+    names = ["all" if fanout == ALL_NEIGHBOURS else str(fanout) for fanout in workload.fanouts]
+    title = f"{workload.batches} x {workload.batch} targets of {source}, fan-out {','.join(names)}"
+    try:
+        simulation, figures = run_ssd(workload, title, out.console, stalls=stalls, waves=waves)
+    except WorkloadError as error:
+        raise typer.BadParameter(str(error)) from None
+    _tell_waves(waves, out.console)
+    out.write(
+        engine="ssd", graph=source, stalls=stalls, batch=workload.batch, fanout=",".join(names),
+        **ssd_as_json(simulation, figures),
+    )  # fmt: skip
+    return simulation.equal
+
+
+def _tell_waves(waves: Path | None, console: Console) -> None:
+    if waves is not None:
+        console.print(f"waves in {waves}; open them with GTKWave or Surfer", highlight=False)
 
 
 def _product_size(

@@ -1,4 +1,4 @@
-"""Read a configuration from a shipped preset or a TOML file, with a shipped memory."""
+"""Read a configuration from a shipped preset or a TOML file, with a shipped memory and flash."""
 
 import difflib
 import tomllib
@@ -12,6 +12,7 @@ from sim.config.system import SystemConfig
 
 _SYSTEMS = "sim.config.presets"
 _MEMORIES = "sim.config.presets.dram"
+_FLASHES = "sim.config.presets.flash"
 
 
 def _names(package: str) -> list[str]:
@@ -27,6 +28,11 @@ def preset_names() -> list[str]:
 def dram_preset_names() -> list[str]:
     """Return the names of the shipped memories, sorted."""
     return _names(_MEMORIES)
+
+
+def flash_preset_names() -> list[str]:
+    """Return the names of the shipped flash devices, sorted."""
+    return _names(_FLASHES)
 
 
 def _unknown(what: str, name: str, names: Iterable[str], more: str = "") -> ConfigError:
@@ -72,11 +78,38 @@ def _with_memory(values: dict[str, Any], dram: str | None) -> dict[str, Any]:
     return values | {"dram": own}
 
 
+def _with_base(values: dict[str, Any]) -> dict[str, Any]:
+    """Put in the shipped configuration that the file names as ``base``, below the file's own values."""
+    if "base" not in values:
+        return values
+    own = dict(values)
+    named, names = own.pop("base"), preset_names()
+    if named not in names:
+        raise _unknown("base", str(named), names)
+    shipped = tomllib.loads(resources.files(_SYSTEMS).joinpath(f"{named}.toml").read_text("utf-8"))
+    return _over(own, _with_base(shipped))
+
+
+def _with_flash(values: dict[str, Any]) -> dict[str, Any]:
+    """Put in the flash that the file names in ``ssd.flash.preset``, below the file's own values."""
+    ssd = values.get("ssd")
+    own = ssd.get("flash") if isinstance(ssd, dict) else None
+    if not isinstance(ssd, dict) or not isinstance(own, dict) or "preset" not in own:
+        return values
+    own = dict(own)
+    named, names = own.pop("preset"), flash_preset_names()
+    if named not in names:
+        raise _unknown("ssd.flash.preset", str(named), names)
+    shipped = tomllib.loads(resources.files(_FLASHES).joinpath(f"{named}.toml").read_text("utf-8"))
+    return values | {"ssd": ssd | {"flash": _over(own, shipped)}}
+
+
 def load_config(source: str | Path, *, dram: str | None = None) -> SystemConfig:
     """Load a system configuration.
 
-    Under ``[dram]`` a file may name a shipped memory, ``preset = "ddr4_2666"``; what else stands there goes before the
-    memory's own values.
+    A file may name a shipped configuration, ``base = "gnnear"``: its own values go before that one's. Under ``[dram]``
+    it may name a shipped memory, ``preset = "ddr4_2666"``; what else stands there goes before the memory's own values.
+    The same goes for a shipped flash device under ``[ssd.flash]``.
 
     Parameters
     ----------
@@ -113,8 +146,9 @@ def load_config(source: str | Path, *, dram: str | None = None) -> SystemConfig:
         raise ConfigError([f"{name}: not valid TOML: {error}"]) from None
     suffix = "" if dram is None else f"+{_memory_name(dram)}"
     try:
-        config = SystemConfig(**_with_memory(values, dram))
+        config = SystemConfig(**_with_flash(_with_memory(_with_base(values), dram)))
         config.dram.check()
+        config.ssd.check()
     except ConfigError as error:
         raise ConfigError([f"{name}: {problem}" for problem in error.problems]) from None
     return config.replace(name=config.name + suffix)

@@ -8,6 +8,7 @@ from sim.config.base import Config
 from sim.config.cae import CaeConfig
 from sim.config.dram import DramConfig
 from sim.config.nme import NmeConfig
+from sim.config.ssd import SsdConfig
 
 
 class PartitionConfig(Config):
@@ -66,6 +67,8 @@ class SystemConfig(Config):
     """The Centralized Acceleration Engine."""
     dram: DramConfig
     """The memory."""
+    ssd: SsdConfig
+    """The sampling engine in the SSD, with its flash."""
     partition: PartitionConfig
     """The layout of a graph."""
     energy: ComputeEnergy

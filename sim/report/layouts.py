@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import pairwise
 
-from sim.program import commands, engine_commands, instructions, memory
+from sim.program import commands, engine_commands, instructions, memory, ssd, ssd_image
 from sim.program.commands import result_beat, vector_beat
 from sim.program.engine_commands import update_beat
 from sim.program.instructions import memory_request, partial_beat
@@ -27,11 +27,11 @@ Made by `python -m sim.report.layouts > docs/layouts.md` from the field tables o
 
 Fields are packed from bit 0 up, little-endian, and a record is padded to whole bytes. Bit 0 of a record is bit 0 of the
 stream's `payload` port. Reserved bits are written as zero and ignored when read. Which stream carries which record is
-said in [nme.md](nme.md), [reduce.md](reduce.md), [cae.md](cae.md), [product.md](product.md) and
-[dram.md](dram.md).
+said in [nme.md](nme.md), [reduce.md](reduce.md), [cae.md](cae.md), [product.md](product.md),
+[dram.md](dram.md) and [ssd.md](ssd.md).
 """
 
-_CODES = r"\w+(?:Opcode|Code)|ElementType|RightOperand|Product(?:Kind|Part)|Vector\w+"
+_CODES = r"\w+(?:Opcode|Code|Status)|ElementType|RightOperand|Product(?:Kind|Part)|Vector\w+"
 """Names of codes that a field's meaning may point to."""
 
 _BEATS = (
@@ -57,7 +57,7 @@ def layouts_markdown() -> str:
         Markdown, in the order of the modules, with a line feed at its end.
     """
     codes, records = [], []
-    for module in (commands, engine_commands, instructions, memory):
+    for module in (commands, engine_commands, instructions, memory, ssd, ssd_image):
         for name, text in _described(ast.parse(inspect.getsource(module)).body):
             value = getattr(module, name)
             if isinstance(value, Layout):

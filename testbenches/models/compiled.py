@@ -32,6 +32,7 @@ def play_compiled(
     stalled: Mapping[str, NDArray[np.bool_]],
     *,
     style: Literal["trace", "paced"],
+    files: Mapping[str, Path],
     waves: Path | None,
     timeout_seconds: float,
 ) -> Played:
@@ -49,6 +50,8 @@ def play_compiled(
         Beats of each source, stall pattern of each stream.
     style : {"trace", "paced"}
         Whether compiled players or Python agents play.
+    files : mapping of str to Path
+        Files that the design reads, by the names under which it finds them.
     waves : Path or None
         VCD file to write.
     timeout_seconds : float
@@ -67,6 +70,8 @@ def play_compiled(
     program = simulator(bench_sources(text, ports, style, gated), top=TOP, waves=waves is not None, waived=waived)
     with tempfile.TemporaryDirectory(prefix="nearsage-bench-") as name:
         folder = Path(name)
+        for own_name, file in files.items():
+            (folder / own_name).symlink_to(file.resolve())
         description.write(folder)
         for stream, pattern in stalled.items():
             (folder / f"{stream}.config").write_text(f"{description.beats[stream]} {len(pattern)}\n")

@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """A bench that does not fit its design is refused, by name of the stream; ports are found by their names."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from amaranth.lib import stream, wiring
@@ -49,6 +51,9 @@ def test_stream_that_cannot_be_played_is_refused(signature: stream.Signature) ->
         ({"sinks": {"o": Sink(count=3, stalled=np.zeros(4, np.uint8))}}, "stream o: the stall pattern.*uint8"),
         ({"sinks": {"o": Sink(count=-1)}}, "stream o: count is -1"),
         ({"max_quiet_cycles": 0}, "max_quiet_cycles is 0"),
+        ({"files": {"a/b": Path(__file__)}}, "file 'a/b': the name is that of a folder"),
+        ({"files": {"o.stalls": Path(__file__)}}, "file 'o.stalls': the name is .*, or one that the bench needs"),
+        ({"files": {"image": Path("missing")}}, "file image: there is no file missing"),
     ],
 )
 def test_bench_that_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:

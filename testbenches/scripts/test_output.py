@@ -30,7 +30,7 @@ def test_write_whole(tmp_path):
     assert os.listdir(path.parent) == ["results.json"]
 
 
-@pytest.mark.parametrize("stage", ["write_text", "replace"])
+@pytest.mark.parametrize("stage", ["write_bytes", "replace"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_an_interrupted_write_leaves_what_was_there(tmp_path, monkeypatch, stage, error):
     path = tmp_path / "results.json"
@@ -38,8 +38,8 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path, monkeypatch, stage
     original = getattr(Path, stage)
 
     def broken(self, *_, **__):
-        if stage == "write_text":
-            original(self, "half", "utf-8")
+        if stage == "write_bytes":
+            original(self, b"half")
         raise error
 
     monkeypatch.setattr(Path, stage, broken)

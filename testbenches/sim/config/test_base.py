@@ -82,6 +82,8 @@ def test_content_hash_sees_every_field(name, field):
     value = value_at(TINY, name)
     if typing.get_origin(field.annotation) is typing.Literal:
         other = next(choice for choice in typing.get_args(field.annotation) if choice != value)
+    elif field.annotation is bool:
+        other = not value
     elif name == "name":
         other = "other"
     else:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sim.config import ConfigError, SystemConfig, dram_preset_names, load_config, preset_names
+from sim.config import ConfigError, SystemConfig, dram_preset_names, flash_preset_names, load_config, preset_names
 from sim.program.memory import DRAM_REQUEST
 
 SOURCES = (
     "artifact", "derived", "standard", "assumption", "BeaconGNN's public simulator", "DRAMsim3", "Ramulator 2", "gem5",
+    "published", "Cosmos+ sources", "MQSim",
 )  # fmt: skip
 
 
@@ -53,7 +54,7 @@ GNNEAR = {
 
 
 def test_presets():
-    assert preset_names() == ["gnnear", "tiny"]
+    assert preset_names() == ["gnnear", "smartsage", "tiny"]
     for name in preset_names():
         assert load_config(name).name == name
 
@@ -89,7 +90,14 @@ def test_engine_latencies_by_hand():
     assert (tiny.cae.pipeline_cycles, tiny.cae.reuse_cycles, tiny.cae.swap_cycles) == (17, 14, 13)
 
 
-@pytest.mark.parametrize("name", [*preset_names(), *(f"dram/{name}" for name in dram_preset_names())])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *preset_names(),
+        *(f"dram/{name}" for name in dram_preset_names()),
+        *(f"flash/{name}" for name in flash_preset_names()),
+    ],
+)
 def test_every_value_of_a_preset_names_its_source(name):
     for line in [line for line in preset_text(name).splitlines() if re.match(r"\w+ *=", line)]:
         comment = re.fullmatch(r'\w+ *= *("[^"]*"|[\w.+]+) *# (.+)', line)
@@ -102,8 +110,14 @@ def test_every_value_of_a_preset_names_its_source(name):
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_and_its_memory_give_each_value_once(name):
     own = tomllib.loads(preset_text(name))
+    if "base" in own:  # which gives what the file leaves out
+        assert set(keys(own)) - {"base", "ssd.flash.preset"} <= set(keys(load_config(name).model_dump()))
+        return
     memory = tomllib.loads(memory_text(own["dram"].pop("preset")))
+    flash = tomllib.loads(preset_text(f"flash/{own['ssd']['flash'].pop('preset')}"))
     given = keys(own) + keys({"dram": memory})
+    changed = keys({"ssd": {"flash": own["ssd"]["flash"]}})
+    given += [key for key in keys({"ssd": {"flash": flash}}) if key not in changed]
     assert sorted(given) == sorted(keys(load_config(name).model_dump()))
 
 
@@ -202,9 +216,68 @@ def test_a_file_of_ones_own(tmp_path):
     assert isinstance(load_config(path), SystemConfig)
 
 
+# Cosmos+ OpenSSD, the SSD that MQSim ships, BeaconGNN's flash: bytes/s of all channels, us to move a page, TB, cycles
+# of a beat in the configuration's clock.
+FLASH = {"smartsage": (1.6e9, 81.92, 2.2, 4), "gnnear": (12.8e9, 5.12, 0.55, 4)}
+
+
+@pytest.mark.parametrize("name", FLASH)
+def test_flash_by_hand(name):
+    bandwidth, page_us, terabytes, beat_cycles = FLASH[name]
+    ssd = load_config(name).ssd
+    flash = ssd.flash
+    assert flash.channels * flash.channel_bytes_per_s == bandwidth
+    assert flash.page_beats * ssd.beat_cycles / ssd.clock_hz * 1e6 == pytest.approx(page_us)
+    assert flash.pages * flash.page_bytes / 1e12 == pytest.approx(terabytes, rel=0.01)
+    assert ssd.beat_cycles == beat_cycles
+
+
+def test_times_are_whole_cycles_rounded_up():
+    ssd = load_config("smartsage").ssd  # 10 ns a cycle
+    assert [ssd.cycles(time) for time in (0.1, 10.0, 10.001, 20.0, 300.0)] == [1, 1, 2, 2, 30]
+    assert (ssd.read_cycles, ssd.command_cycles, ssd.column_cycles) == (8000, 30, 30)
+
+
+def test_smartsage_is_gnnear_but_for_the_ssd():
+    sage, near = load_config("smartsage"), load_config("gnnear")
+    assert sage.replace(name="gnnear", **{"ssd.clock_hz": 4 * sage.ssd.clock_hz}).ssd != near.ssd
+    assert sage.model_copy(update={"name": near.name, "ssd": near.ssd}) == near
+
+
+def test_a_file_may_build_on_a_shipped_configuration_and_flash(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text('base = "smartsage"\nname = "own"\n[ssd]\npage_slots = 77\n[ssd.flash]\nways = 4\n', "utf-8")
+    own = load_config(path)
+    assert (own.name, own.ssd.page_slots, own.ssd.flash.ways, own.ssd.flash.channels) == ("own", 77, 4, 8)
+    path.write_text('base = "smartsage"\n[ssd.flash]\npreset = "ull"\n', "utf-8")
+    assert load_config(path).ssd.flash == load_config("gnnear").ssd.flash
+    path.write_text('base = "smartsag"\n', "utf-8")
+    with pytest.raises(ConfigError, match="base 'smartsag' is not known; did you mean 'smartsage'"):
+        load_config(path)
+    path.write_text('base = "smartsage"\n[ssd.flash]\npreset = "cosmo"\n', "utf-8")
+    with pytest.raises(ConfigError, match="preset 'cosmo' is not known; did you mean 'cosmos'"):
+        load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("window_samples = 48", "ssd.window_samples is 48: it must be a power of two"),
+        ("clock_hz = 110_000_000", "ssd.clock_hz is 110000000: a beat of 8 bytes at 200000000 bytes/s must take"),
+        ("[ssd.flash]\nsector_bytes = 1536", "ssd.flash.sector_bytes is 1536: it must be a power of two"),
+        ("[ssd.flash]\npage_bytes = 4096", "ssd.flash.sector_bytes is 16384: a page has only 4096"),
+    ],
+)
+def test_an_ssd_that_cannot_be_is_refused(tmp_path, line, problem):
+    path = tmp_path / "own.toml"
+    path.write_text(f'base = "smartsage"\n[ssd]\n{line}\n', "utf-8")
+    with pytest.raises(ConfigError, match=problem):
+        load_config(path)
+
+
 def test_unknown_presets_name_the_nearest():
     with pytest.raises(
-        ConfigError, match=r"'gnear' is not known; did you mean 'gnnear'\? the presets are gnnear, tiny"
+        ConfigError, match=r"'gnear' is not known; did you mean 'gnnear'\? the presets are gnnear, smartsage, tiny"
     ):
         load_config("gnear")
     with pytest.raises(ConfigError, match="'zzzzzz' is not known; the presets are"):

@@ -6,12 +6,13 @@ import sys
 from enum import IntEnum
 from pathlib import Path
 
-from sim.program import commands, engine_commands, instructions, memory
+from sim.program import commands, engine_commands, instructions, memory, ssd, ssd_image
 from sim.program.layout import Layout
 from sim.report.layouts import layouts_markdown
 
 ROOT = Path(__file__).parents[3]
-VALUES = [value for module in (commands, engine_commands, instructions, memory) for value in vars(module).values()]
+MODULES = (commands, engine_commands, instructions, memory, ssd, ssd_image)
+VALUES = [value for module in MODULES for value in vars(module).values()]
 
 
 def section(title):

@@ -100,6 +100,8 @@ SILENT = {
     *(f"cae.{name}" for name in ("vector_mul_latency", "operand_banks", "operand_bank_beats", "vector_banks",
                                  "vector_bank_beats", "merge_sources", "merge_ports", "window_instructions",
                                  "memory_beats")),
+    # Full-batch epochs do not sample.
+    *(name for name, _ in NUMBERS if name.startswith("ssd.")),
     # The energies hear of the row cycle, the refresh and the burst; no time hears of the rest yet.
     *(f"dram.timing.{name}" for name in type(BASE.dram.timing).model_fields
       if name not in ("tck_ns", "trefi", "tras", "trp", "trfc")),

@@ -1,0 +1,1 @@
+"""Tests of the timing models of the Centralized Acceleration Engine's units."""
