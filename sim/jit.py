@@ -72,6 +72,23 @@ def njit_in_place(function: F) -> F:
     return cast(F, numba.njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)(function))
 
 
+def njit_apart(function: F) -> F:
+    """Compile a function like `njit_in_place`, but to be called: a large kernel made of such parts compiles sooner.
+
+    Parameters
+    ----------
+    function : callable
+        A function that allocates nothing and returns plain numbers or nothing.
+
+    Returns
+    -------
+    callable
+        The compiled function with the same signature; numba refuses one that allocates.
+    """
+    numba.config.CACHE_DIR = _kernel_cache()
+    return cast(F, numba.njit(cache=True, nogil=True, fastmath=False, _nrt=False)(function))
+
+
 def elementwise(signature: str) -> Callable[[F], F]:
     """Compile a function of scalars to one that works on arrays of any shape, broadcast as numpy does.
 

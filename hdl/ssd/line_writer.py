@@ -133,7 +133,7 @@ class LineWriter(wiring.Component):
         A completion entry is handed over.
     """
 
-    def __init__(self, *, line_bits: int = LINE_BITS, room_bits: int = ROOM_BITS) -> None:
+    def __init__(self, line_bits: int = LINE_BITS, room_bits: int = ROOM_BITS) -> None:
         self._line_bits, self._room_bits = line_bits, room_bits
         super().__init__(
             {

@@ -80,11 +80,13 @@ class Packer(wiring.Component):
         An id that is a target of the next hop; all ones, if it is too large for a node or could not be read.
     found_end_of_hop, found_reset : Out(1)
         A hop's last id was found, in this cycle or before; the same for a command.
+    writer : LineWriter
+        The part that writes lines; no port.
     """
 
-    def __init__(self, config: SsdConfig, *, line_bits: int = LINE_BITS, room_bits: int = ROOM_BITS) -> None:
+    def __init__(self, config: SsdConfig, line_bits: int = LINE_BITS, room_bits: int = ROOM_BITS) -> None:
         self._config = config
-        self._writer = LineWriter(line_bits=line_bits, room_bits=room_bits)
+        self.writer = LineWriter(line_bits=line_bits, room_bits=room_bits)
         super().__init__(
             {
                 "contexts": In(stream.Signature(struct_layout(CONTEXT))),
@@ -108,7 +110,7 @@ class Packer(wiring.Component):
         m = Module()
         m.submodules.contexts = contexts = StreamQueue(struct_layout(CONTEXT), self._config.commands_in_flight)
         wiring.connect(m, wiring.flipped(self.contexts), contexts.beats)
-        m.submodules.writer = writer = self._writer
+        m.submodules.writer = writer = self.writer
         wiring.connect(m, writer.lines, wiring.flipped(self.lines))
 
         item, item_valid, packs = Signal(ITEM, reset_less=True), Signal(), Signal()

@@ -49,6 +49,9 @@ class QueuePair(wiring.Component):
     completion queue that no other completion is to have: one entry of that queue always stays free. A command keeps
     the first until its completion is written, the second until the host says that it has read it.
 
+    Where nothing waits a command takes eight cycles, and twice the time from a request for a line to the line; one that
+    is refused by its opcode or PRP1 takes four and one such time.
+
     A doorbell with a number that its queue does not have, or one that frees completions that were not written, is
     ignored.
 
@@ -167,7 +170,7 @@ class QueuePair(wiring.Component):
             with m.Case(State.CONFIG), m.If(line.held.valid):
                 m.d.sync += state.eq(State.JUDGE)
             with m.Case(State.JUDGE):
-                assert JUDGE_CYCLES == 2
+                assert JUDGE_CYCLES == 2  # the second ends as the context is offered
                 m.d.sync += state.eq(State.CONTEXT)
             with m.Case(State.CONTEXT), m.If(self.contexts.ready):
                 m.d.comb += ends.eq(refused)

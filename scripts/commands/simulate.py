@@ -260,7 +260,8 @@ def _sample(workload: SsdWorkload, source: str, out: Output, *, stalls: StallKin
         engine="ssd", graph=source, stalls=stalls, batch=workload.batch, fanout=",".join(names),
         **ssd_as_json(simulation, figures),
     )  # fmt: skip
-    return simulation.equal
+    equal: bool = simulation.equal
+    return equal
 
 
 def _tell_waves(waves: Path | None, console: Console) -> None:

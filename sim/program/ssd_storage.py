@@ -77,18 +77,20 @@ class Storage(ABC):
     bad_pages: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @abstractmethod
-    def ids(self, edge: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the ids at places of the edge list.
+    def ids(self, address: NDArray[np.int64], id_bytes: int) -> NDArray[np.uint64]:
+        """Return what the flash holds, as ids.
 
         Parameters
         ----------
-        edge : ndarray of int64
-            Numbers of edges, below `EdgeList.edges`.
+        address : ndarray of int64
+            Bytes of the SSD, multiples of `id_bytes`.
+        id_bytes : int
+            4 or 8.
 
         Returns
         -------
         ndarray of uint64
-            The ids.
+            The ids; 0 behind the contents.
         """
 
     @abstractmethod
@@ -109,25 +111,29 @@ class Storage(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphStorage(Storage):
-    """A graph in memory.
+    """A flash image.
 
     Attributes
     ----------
-    indptr, indices : ndarray of int64, shapes [nodes + 1] and [edges]
-        Rows of neighbours.
+    data : ndarray of uint8
+        Whole pages.
+    begin, degree : ndarray of int64, shape [nodes]
+        Where each node's list begins, and its edges.
     """
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int64]
+    data: NDArray[np.uint8]
+    begin: NDArray[np.int64]
+    degree: NDArray[np.int64]
 
-    def ids(self, edge: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the ids at places of the edge list."""
-        return self.indices[edge].astype(np.uint64)
+    def ids(self, address: NDArray[np.int64], id_bytes: int) -> NDArray[np.uint64]:
+        """Return what the flash holds, as ids."""
+        words = self.data.view(f"<u{id_bytes}")
+        word = address // id_bytes
+        return np.where(word < len(words), words[np.minimum(word, len(words) - 1)], 0).astype(np.uint64)
 
     def records(self, node: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where nodes' lists begin and how long they are."""
-        begin = self.indptr[node]
-        return begin, self.indptr[node + 1] - begin
+        return self.begin[node], self.degree[node]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -147,10 +153,13 @@ class FormulaStorage(Storage):
     node_bits: int
     degree: int
 
-    def ids(self, edge: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the ids at places of the edge list."""
-        word = edge.astype(np.uint64) + np.uint64(self.edges.address // 8)
-        return (word * np.uint64(FORMULA_MULTIPLIER)) >> np.uint64(64 - self.node_bits)
+    def ids(self, address: NDArray[np.int64], id_bytes: int) -> NDArray[np.uint64]:
+        """Return what the flash holds, as ids."""
+        word = address.astype(np.uint64) // np.uint64(8)
+        ids = (word * np.uint64(FORMULA_MULTIPLIER)) >> np.uint64(64 - self.node_bits)
+        if id_bytes == 8:
+            return ids
+        return (ids >> np.uint64(8) * (address.astype(np.uint64) % np.uint64(8))) & np.uint64(0xFFFFFFFF)
 
     def records(self, node: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where nodes' lists begin and how long they are."""
@@ -242,17 +251,16 @@ def graph_storage(image: FlashImage, *, hot_pages: int = 0, bad_pages: tuple[int
     GraphStorage
         The contents.
     """
-    edges, address = image.edges, image.edges.address
-    ids = image.data[address : address + edges.edges * edges.id_bytes].view(f"<u{edges.id_bytes}")
     begin, degree = _rows(image)
     hot = hottest_pages(image, hot_pages)
-    copies = _copies_base(edges.nodes, image.pages) + np.arange(len(hot)) * (image.page_bytes // BEAT_BYTES)
+    copies = _copies_base(image.edges.nodes, image.pages) + np.arange(len(hot)) * (image.page_bytes // BEAT_BYTES)
     return GraphStorage(
-        edges=edges,
+        edges=image.edges,
         page_map=PageMap(page=hot, place=copies.astype(np.int64), hot=np.ones(len(hot), np.bool_)),
         bad_pages=np.array(sorted(bad_pages), np.int64),
-        indptr=np.append(begin, edges.edges if not len(begin) else begin[-1] + degree[-1]),
-        indices=ids.astype(np.int64),
+        data=image.data,
+        begin=begin,
+        degree=degree,
     )
 
 

@@ -1,7 +1,7 @@
 """Claims about the sampling engine's queues of commands, and about its ports to the memories."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.layout import struct_layout
@@ -11,8 +11,35 @@ from sim.program.ssd_streams import PAGE_BITS
 from testbenches.formal.smaller import elaborated
 from testbenches.formal.watch import passes, rigid, unsteady
 
-NUMBER_BITS = 3
-"""Of entries' numbers: queues of up to 7 entries."""
+NUMBER_BITS = 2
+"""Of entries' numbers: queues of up to 3 entries."""
+
+SMALLER = {"ENTRY_BITS": NUMBER_BITS, "DOORBELL": data.StructLayout({"queue": 1, "value": NUMBER_BITS})}
+"""What stands for names of `hdl.ssd.queue_pair`."""
+
+
+def small_pair(owner, config):
+    """Make a queue pair with short queues.
+
+    Parameters
+    ----------
+    owner : type
+        `QueuePair`, or the same class with a planted bug.
+    config : SsdConfig
+        The engine.
+
+    Returns
+    -------
+    QueuePair
+        The unit.
+    """
+    module = owner.elaborate.__globals__
+    shipped = {name: module[name] for name in SMALLER}
+    module.update(SMALLER)
+    try:
+        return owner(config)
+    finally:
+        module.update(shipped)
 
 
 class AnyJudge(wiring.Component):
@@ -37,14 +64,14 @@ class AnyJudge(wiring.Component):
 
 
 class CountedCommands(wiring.Component):
-    """A queue pair of any two sizes up to 7, with a host that keeps the rules, a memory and a packer that take any time.
+    """A queue pair of any sizes up to 3, with a host that keeps the rules, a memory and a packer that take any time.
 
     Parameters
     ----------
     config : SsdConfig
         The engine.
     pair : QueuePair
-        The unit.
+        The unit, as `small_pair` makes it.
     patience : int
         Cycles in which the next command comes, if nothing holds it back.
     claims : tuple of str
@@ -64,7 +91,7 @@ class CountedCommands(wiring.Component):
         super().__init__(
             {
                 "sq_entries": In(NUMBER_BITS), "cq_entries": In(NUMBER_BITS), "rings": In(1), "queue": In(1),
-                "value": In(NUMBER_BITS + wild), "asked": In(1), "comes": In(1), "known": In(1), "aligned": In(1),
+                "value": In(NUMBER_BITS), "asked": In(1), "comes": In(1), "known": In(1), "aligned": In(1),
                 "judged": In(1), "context": In(1), "job": In(1), "completes": In(1), **{n: Out(1) for n in claims},
             }
         )  # fmt: skip
@@ -73,7 +100,7 @@ class CountedCommands(wiring.Component):
         """Build the claims."""
         m = Module()
         pair, most = self._pair, self._config.commands_in_flight
-        m.submodules.pair, inside = elaborated(pair, type(pair), CommandJudge=AnyJudge)
+        m.submodules.pair, inside = elaborated(pair, type(pair), CommandJudge=AnyJudge, **SMALLER)
         sq_entries, cq_entries = (rigid(m, getattr(self, n), n) for n in ("sq_entries", "cq_entries"))
 
         # The host: entries that it has rung for and whose context is still to come, completions that it has not read.
@@ -148,7 +175,7 @@ class CountedCommands(wiring.Component):
             "invented": pair.contexts.valid & (entries == 0),
             "skipped": pair.contexts.valid & (pair.contexts.payload.sq_head != next_head),
             "crowded": told + (on_its_way | begins) > most,
-            "overwritten": completed & (unread + 1 >= cq_entries),
+            "overwritten": (told + on_its_way != 0) & (unread + told + on_its_way >= cq_entries),
             "refused_runs": pair.jobs.valid & ~owes_job,
             "forgotten": told_now & owes_job,
             "withdrawn": Cat(taken_back).any() | (waited[1] & (pair.contexts.payload.status != status)),

@@ -35,6 +35,10 @@ DRAM_LATENCY = 30
 """Cycles from a request for a beat of the SSD's DRAM to the beat, in the benches: 300 ns at 100 MHz."""
 
 
+LEAST_BITS = 17
+"""Memories have at least 2^17 places, enough for most graphs: each size is a simulator of its own."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SsdSimulation:
     """What a run of the engine's RTL showed.
@@ -245,8 +249,7 @@ def _design(
 
 def _room(units: int) -> int:
     """Return places for units, in few steps: each is a simulator of its own."""
-    bits = max(12, (units - 1).bit_length())
-    return 1 << bits + bits % 2
+    return 1 << max(LEAST_BITS, (units - 1).bit_length())
 
 
 def _places(units: NDArray[np.uint64]) -> int:

@@ -1,6 +1,5 @@
 """The whole sampling engine with its flash: every bit is golden, every cycle the model's."""
 
-
 import numpy as np
 import pytest
 
@@ -90,7 +89,7 @@ def test_a_doorbell_out_of_range_is_ignored():
 def wrong(command, layout, **fields):
     """Change fields of a command's entry or configuration."""
     record = command.submission if layout is SUBMISSION else command.config
-    values = {name: value for name, value in layout.decode(record[None]).items()} | fields
+    values = layout.decode(record[None]) | fields
     made = layout.encode(1, values)[0]
     return Command(
         made if layout is SUBMISSION else command.submission, made if layout is NS_CONFIG else command.config,

@@ -20,7 +20,7 @@ from sim.program.ssd import (
     SsdStatus,
 )
 from sim.program.ssd_check import check_command
-from sim.program.ssd_host import Command, HostImage
+from sim.program.ssd_host import Command, EdgeList, HostImage
 from sim.program.ssd_storage import Storage
 
 
@@ -145,6 +145,9 @@ def _sample(command: Command, storage: Storage, config: SsdConfig) -> tuple[Samp
     asked = {name: int(value[0]) for name, value in NS_CONFIG.decode(command.config[None]).items()}
     targets = TARGET.decode(command.targets)
     job = SampleJob(
+        edges=EdgeList(
+            address=asked["edges_address"], edges=asked["edges"], nodes=asked["nodes"], id_bytes=asked["id_bytes"]
+        ),
         fanouts=tuple(asked[f"fanout_{hop}"] for hop in range(asked["hops"])),
         seed=asked["seed"],
         number=asked["batch"],

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sim.golden.sampling.draws import draw_edges
 from sim.program.ssd import ALL_NEIGHBOURS, EDGE_BITS, MOST_HOPS, NO_ID, NODE_BITS
+from sim.program.ssd_host import EdgeList
 from sim.program.ssd_storage import Storage
 
 MOST_DEGREE = (1 << 31) - 1
@@ -21,6 +22,8 @@ class SampleJob:
 
     Attributes
     ----------
+    edges : EdgeList
+        Where the edge list is said to lie.
     fanouts : tuple of int
         Of each hop.
     seed, number : int
@@ -31,6 +34,7 @@ class SampleJob:
         Look the first targets up.
     """
 
+    edges: EdgeList
     fanouts: tuple[int, ...]
     seed: int
     number: int
@@ -136,7 +140,7 @@ def _hop(
     storage: Storage,
     page_bytes: int,
 ) -> Hop:
-    edges = storage.edges
+    edges = job.edges
     known = node < np.uint64(edges.nodes)
     looked_up = known & look_up
     if look_up:
@@ -156,7 +160,7 @@ def _hop(
     page = address // page_bytes
     place, hot = storage.page_map.look_up(page)
     unreadable = ~hot & np.isin(place, storage.bad_pages)
-    ids = np.where(unreadable, np.uint64(NO_ID), storage.ids(edge))
+    ids = np.where(unreadable, np.uint64(NO_ID), storage.ids(address, edges.id_bytes))
     return Hop(
         node=node,
         degree=degrees,

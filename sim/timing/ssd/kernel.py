@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.jit import njit, njit_in_place
+from sim.jit import njit, njit_apart, njit_in_place
 from sim.timing.ssd.channels import MOVES, ChannelsState, next_channels, step_channels
 from sim.timing.ssd.coalesce import CoalesceState, step_coalesce
 from sim.timing.ssd.collect import CollectState, step_collect
@@ -123,25 +123,12 @@ def _open(o: Outside, kind: int, ring: Ring, now: int) -> None:
     ring.at[OPEN] = 0 if o.stalled[kind, now % o.stalled.shape[1]] else 1
 
 
-@njit_in_place
-def _step(
-    e: Engine, o: Outside, written: NDArray[np.int64], pulses: NDArray[np.int64], wires: NDArray[np.int64],
-    drained: NDArray[np.int64], now: int,
-) -> bool:  # fmt: skip
-    """Do one cycle of everything; return whether anything moved."""
-    channels = len(e.loaded.at)
-    rings, jobs, draws = e.rings, ring_of(e.rings, JOBS), ring_of(e.rings, DRAWS)
-    samples, close, opened = ring_of(rings, SAMPLES), ring_of(rings, CLOSE), ring_of(rings, OPENED)
-    heads, placed, ready, hot = (
-        ring_of(rings, HEADS), ring_of(rings, PLACED), ring_of(rings, READY), ring_of(rings, HOT)
-    )  # fmt: skip
-    if not o.steady:
-        _open(o, LINES, o.lines, now)
-        _open(o, HOST_REQUESTS, o.host_request, now)
-        _open(o, DRAM_REQUESTS, o.dram_request, now)
-        for c in range(channels):
-            _open(o, 4 + c, ring_of(e.beats, c), now)
-    o.doorbell.at[OPEN] = int(now >= o.first_cycle)
+@njit_apart
+def _step_ends(
+    e: Engine, o: Outside, written: NDArray[np.int64], pulses: NDArray[np.int64], wires: NDArray[np.int64], now: int
+) -> bool:
+    """Do one cycle of what takes commands and packs results."""
+    jobs, draws = ring_of(e.rings, JOBS), ring_of(e.rings, DRAWS)
     moved = offer(o.doorbells, o.doorbell, now)
     moved |= step_packer(e.packer, e.contexts, e.descriptors, e.collect, o.lines, wires, now)
     moved |= step_pair(
@@ -153,14 +140,26 @@ def _step(
         ring_of(e.host_answers, TARGET_LINES), ring_of(e.dram_asks, TARGET_RECORDS),
         ring_of(e.dram_answers, TARGET_RECORDS), written, pulses, o.trace.targets,
     )  # fmt: skip
-    moved |= step_draws(e.draws, draws, samples, o.trace.samples)
+    moved |= step_share(e.host_share, e.host_asks, o.host_request, o.host_line, e.host_answers)
+    moved |= step_share(e.dram_share, e.dram_asks, o.dram_request, o.dram_beat, e.dram_answers)
+    moved |= step_memory(o.host, o.host_request, o.host_line, now)
+    moved |= step_memory(o.dram, o.dram_request, o.dram_beat, now)
+    return bool(moved)
+
+
+@njit_apart
+def _step_samples(e: Engine, o: Outside, wires: NDArray[np.int64], now: int) -> bool:
+    """Do one cycle of what makes samples, and of what finds their ids, but for the channels."""
+    rings, channels = e.rings, len(e.loaded.at)
+    samples, close, opened = ring_of(rings, SAMPLES), ring_of(rings, CLOSE), ring_of(rings, OPENED)
+    heads, placed, ready, hot = (
+        ring_of(rings, HEADS), ring_of(rings, PLACED), ring_of(rings, READY), ring_of(rings, HOT)
+    )  # fmt: skip
+    moved = step_draws(e.draws, ring_of(rings, DRAWS), samples, o.trace.samples)
     moved |= step_coalesce(e.coalesce, samples, close, opened, heads, wires[WIRE_RETIRED])
     moved |= step_translate(
         e.translate, opened, ring_of(e.dram_asks, MAP_ENTRIES), ring_of(e.dram_answers, MAP_ENTRIES), placed
     )
-    if o.steady:
-        tell_drained(e.match, drained)
-    moved |= step_channels(e.channels, placed, ready, e.loaded, e.beats, e.match.wanted, drained, now)
     for c in range(channels):
         moved |= step_match(e.match, c, ring_of(e.beats, c), ring_of(e.matches, c), now)
     moved |= step_load(e.load, e.coalesce.links, e.match, ready, close, heads, e.loaded, hot, now)
@@ -168,14 +167,39 @@ def _step(
         e.hot, hot, ring_of(e.dram_asks, HOT_WORDS), ring_of(e.dram_answers, HOT_WORDS), ring_of(e.matches, channels)
     )
     moved |= step_collect(e.collect, e.load.twins, e.matches, now)
-    moved |= step_share(e.host_share, e.host_asks, o.host_request, o.host_line, e.host_answers)
-    moved |= step_share(e.dram_share, e.dram_asks, o.dram_request, o.dram_beat, e.dram_answers)
-    moved |= step_memory(o.host, o.host_request, o.host_line, now)
-    moved |= step_memory(o.dram, o.dram_request, o.dram_beat, now)
-    return moved
+    return bool(moved)
+
+
+@njit_apart
+def _step_channels(e: Engine, o: Outside, drained: NDArray[np.int64], now: int) -> bool:
+    """Do one cycle of the channels; unless something outside stalls, beats that nobody wants are passed over."""
+    if o.steady:
+        tell_drained(e.match, drained)
+    placed, ready = ring_of(e.rings, PLACED), ring_of(e.rings, READY)
+    return bool(step_channels(e.channels, placed, ready, e.loaded, e.beats, e.match.wanted, drained, now))
 
 
 @njit_in_place
+def _step(
+    e: Engine, o: Outside, written: NDArray[np.int64], pulses: NDArray[np.int64], wires: NDArray[np.int64],
+    drained: NDArray[np.int64], now: int,
+) -> bool:  # fmt: skip
+    """Do one cycle of everything; return whether anything moved."""
+    if not o.steady:
+        _open(o, LINES, o.lines, now)
+        _open(o, HOST_REQUESTS, o.host_request, now)
+        _open(o, DRAM_REQUESTS, o.dram_request, now)
+        for c in range(len(e.loaded.at)):
+            _open(o, 4 + c, ring_of(e.beats, c), now)
+    o.doorbell.at[OPEN] = int(now >= o.first_cycle)
+    # The packer's wires of this cycle are seen in it; the channels ask the matchers before these are stepped.
+    moved = _step_ends(e, o, written, pulses, wires, now)
+    moved |= _step_channels(e, o, drained, now)
+    moved |= _step_samples(e, o, wires, now)
+    return moved
+
+
+@njit_apart
 def _commit(e: Engine, o: Outside, now: int) -> None:
     """End the cycle of all rings, and note what went out."""
     _see(o, DOORBELLS, o.doorbell, now)

@@ -24,7 +24,9 @@ IMAGE = make_image(KARATE.indptr, KARATE.indices, page_bytes=512, id_bytes=8, ed
 @pytest.mark.parametrize("id_bytes", [4, 8])
 def test_a_graph_is_read_from_its_image(id_bytes):
     storage = graph_storage(make_image(KARATE.indptr, KARATE.indices, page_bytes=512, id_bytes=id_bytes))
-    assert storage.ids(np.arange(KARATE.n_edges)).tolist() == KARATE.indices.tolist()
+    address = storage.edges.address + id_bytes * np.arange(KARATE.n_edges)
+    assert storage.ids(address, id_bytes).tolist() == KARATE.indices.tolist()
+    assert storage.ids(np.array([1 << 30]), id_bytes).tolist() == [0]
     begin, degree = storage.records(np.arange(34))
     assert begin.tolist() == KARATE.indptr[:-1].tolist()
     assert degree.tolist() == np.diff(KARATE.indptr).tolist()
@@ -38,7 +40,9 @@ def test_a_graph_by_arithmetic():
     assert degree.tolist() == [100] * 3
     words = [0, 1, 12345678901]
     expected = [(word * FORMULA_MULTIPLIER % 2**64) >> 34 for word in words]
-    assert storage.ids(np.array(words)).tolist() == expected
+    assert storage.ids(8 * np.array(words), 8).tolist() == expected
+    low, high = storage.ids(8 * np.array([12345678901]) + np.array([[0], [4]]), 4).tolist()
+    assert low[0] + (high[0] << 32) == expected[2]
 
 
 def test_pages_lie_where_the_map_says():

@@ -15,6 +15,7 @@ class Memory(dict):
     """Bytes by address."""
 
     def store(self, address, value, n_bytes):
+        """Write a number, low byte first."""
         for i, byte in enumerate(value.to_bytes(n_bytes, "little")):
             self[address + i] = byte
 
@@ -34,9 +35,9 @@ def sample(command, memory, ids_of, record_of, bad_page, config):
         for target in targets:
             node = target["node"]
             good = node < asked["nodes"]
-            if good and (hop or not known_lists):
-                target = dict(zip(("offset", "degree"), record_of(node), strict=True))
             offset, degree = target.get("offset", 0), target.get("degree", 0)
+            if good and (hop or not known_lists):
+                offset, degree = record_of(node)
             good = good and offset < 1 << 48 and degree < 1 << 31 and offset + degree <= asked["edges"]
             failed = not good
             if not good:
@@ -73,9 +74,9 @@ def sample(command, memory, ids_of, record_of, bad_page, config):
 def reference(commands, statuses, host, ids_of, record_of, bad_page, config):
     """Run all commands; `statuses` says which are refused. Return the memory."""
     memory = Memory()
-    for place, (command, status) in enumerate(zip(commands, statuses, strict=True)):
-        detail = 0
-        if status == SsdStatus.OK:
+    for place, (command, judged) in enumerate(zip(commands, statuses, strict=True)):
+        status, detail = judged, 0
+        if judged == SsdStatus.OK:
             status, detail = sample(command, memory, ids_of, record_of, bad_page, config)
         at = host.cq_address + 16 * (place % host.cq_entries)
         cid = integers(SUBMISSION, command.submission)["cid"]
