@@ -93,6 +93,8 @@ def ssd_stalls(kind: StallKind, seed: int, config: SsdConfig) -> SsdStalls:
     SsdStalls
         The patterns.
     """
+    if kind == "none":
+        return SsdStalls()
     doorbell, write, host, dram, *flash = (
         stall_pattern(kind, seed=64 * seed + i) for i in range(4 + config.flash.channels)
     )

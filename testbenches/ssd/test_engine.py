@@ -126,6 +126,60 @@ def test_bad_commands_among_good_ones():
     assert ended == [name for wanted in WRONG for name in ("OK", wanted)]
 
 
+def spoilt(command, rng):
+    """Change one or two fields of a command to values that are mostly wrong."""
+    edges = [0, 1 << 48, (1 << 48) + 1, (1 << 64) - 1, GRAPH.n_edges - 5]
+    prp1 = int(SUBMISSION.decode(command.submission[None])["prp1"][0])
+    address = int(NS_CONFIG.decode(command.config[None])["edges_address"][0])
+    for _ in range(int(rng.integers(1, 3))):
+        layout, name, value = [
+            (SUBMISSION, "opcode", int(rng.integers(256))),
+            (SUBMISSION, "prp1", prp1 + int(rng.integers(1, 64))),
+            (SUBMISSION, "config_bytes", int(rng.integers(1 << 32))),
+            (NS_CONFIG, "targets", int(rng.integers(2) * rng.integers(1 << 32))),
+            (NS_CONFIG, "id_bytes", int(rng.choice([0, 1, 2, 3, 5, 6, 7, 9, 12, 16, 255]))),
+            (NS_CONFIG, "mode", int(rng.integers(256))),
+            (NS_CONFIG, "hops", int(rng.integers(8))),
+            (NS_CONFIG, f"fanout_{rng.integers(4)}", int(rng.integers(256))),
+            (NS_CONFIG, "edges", edges[rng.integers(5)]),
+            (NS_CONFIG, "edges_address", address + int(rng.choice([1, 4, 8, 1 << 40]))),
+            (NS_CONFIG, "nodes", int(rng.choice([0, 1, 50, 1 << 48]))),
+            (NS_CONFIG, "result_lines", int(rng.integers(6))),
+            (NS_CONFIG, "ids_line", int(rng.integers(4))),
+            (NS_CONFIG, "seed", int(rng.integers(1 << 62))),
+        ][rng.integers(14)]
+        command = wrong(command, layout, **{name: value})
+    return command
+
+
+def fuzz(seed):
+    """Run forty commands, every other one spoilt."""
+    rng = np.random.default_rng(seed)
+    config = (SMALL, SECTORS)[seed % 2]
+    image, storage = stored(
+        GRAPH, config, id_bytes=(8, 4)[seed // 2 % 2], edges_address=(None, 2056)[seed // 4 % 2], hot_pages=seed % 3,
+        bad_pages=(seed % 9,) if seed % 5 == 0 else (),
+    )  # fmt: skip
+    commands = commands_of(image, random_batches(GRAPH, rng, 40, max_fanout=64))
+    commands = [spoilt(command, rng) if rng.integers(2) else command for command in commands]
+    stalls = ssd_stalls(STALL_KINDS[seed // 2 % 4], seed, SMALL) if seed % 2 == 0 else None
+    run = simulate_commands(commands, image, storage, config, stalls=stalls)
+    assert run.equal, run.first_difference
+    return {one.status.name for one in run.golden.commands}
+
+
+def test_random_commands_good_and_bad():
+    seen = set().union(*map(fuzz, range(10)))
+    assert len(seen) >= 11
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("part", range(25))
+def test_ten_thousand_random_commands(part):
+    for seed in range(1000 + 10 * part, 1010 + 10 * part):
+        fuzz(seed)
+
+
 def test_a_page_that_cannot_be_read():
     simulation = run(KARATE, [batch_of(KARATE, range(34), (255,), room=512)], SMALL, bad_pages=(2,))
     (one,) = simulation.golden.commands

@@ -301,3 +301,51 @@ def test_an_empty_graph_is_told(engine):
     assert result.exit_code == 2
     assert "nothing to simulate: the graph has no" in message(result)
     assert result.stdout == ""
+
+
+SSD_KEYS = {
+    "engine", "graph", "stalls", "equal", "first_difference", "cycles_rtl", "cycles_model", "counters", "utilization",
+    "batch", "fanout", "channels", "targets", "samples", "distinct_nodes", "failed_targets", "pages", "distinct_pages",
+    "samples_per_page", "hot_samples", "bound_cycles", "over_bound", "samples_per_second", "commands",
+}  # fmt: skip
+
+
+def test_sampling_in_the_ssd(tmp_path):
+    image = tmp_path / "karate.flash"
+    assert nearsage("image", "karate", "--out", image, "--config", "tiny").exit_code == 0
+    options = ("--batch", 20, "--fanout", "4,all", "--batches", 2, "--json", "-")
+    runs = [nearsage("simulate", "ssd", *source, *options) for source in (("--graph", "karate"), ("--image", image))]
+    graph, file = (checked_json(run.stdout, "simulate", "tiny", SSD_KEYS) for run in runs)
+    assert graph | {"graph": None} == file | {"graph": None}
+    assert (graph["equal"], graph["cycles_rtl"]) == (True, graph["cycles_model"])
+    assert graph["targets"] == [40, graph["samples"][0]]
+    assert [one["status"] for one in graph["commands"]] == ["OK", "OK"]
+    assert sum(one["detail"] for one in graph["commands"]) == sum(graph["samples"])
+    for channel in graph["channels"]:
+        assert sum(channel.values()) == graph["cycles_rtl"]
+    assert "over the bound" in runs[0].stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("ssd", "--fanout", "4,0"), "'0' must be a number from 1 to 64, or all"),
+        (("ssd", "--fanout", "1,1,1,1,1"), "5 hops; there may be 4"),
+        (("ssd", "--batch", "35"), "a batch of 35 targets: the graph has only 34 nodes"),
+        (("nme", "--fanout", "4"), "are for the engine ssd"),
+    ],
+)
+def test_sampling_that_cannot_be_is_refused(options, problem):
+    result = nearsage("simulate", *options)
+    assert result.exit_code == 2
+    assert problem in message(result)
+
+
+def test_an_image_of_other_pages_is_refused(tmp_path):
+    image = tmp_path / "karate.flash"
+    nearsage("image", "karate", "--out", image, "--config", "tiny")
+    result = nearsage("simulate", "ssd", "--image", image, "--config", "smartsage")
+    assert result.exit_code == 2
+    assert "has pages of 2048 bytes, but those of the configuration smartsage have 16384" in message(result)
+    image.write_bytes(b"nothing")
+    assert "are no flash image" in message(nearsage("simulate", "ssd", "--image", image))
