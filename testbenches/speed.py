@@ -30,6 +30,7 @@ from sim.program.gcn import compile_gcn_epoch, shard_adjacency
 from sim.program.instructions import ProductKind, VectorFunction, VectorOperation
 from sim.program.items import Reduce
 from sim.program.memory import DramCommand
+from sim.program.ssd_storage import formula_storage
 from sim.system.estimate import estimate
 from sim.timing.cae.engine import cae_timing
 from sim.timing.dram import schedule_requests
@@ -45,6 +46,9 @@ from testbenches.nme.programs import reduce_programs
 from testbenches.nme.simulate import simulate_reduce
 from testbenches.nme.simulate_engine import simulate_engines
 from testbenches.nme.traces import random_trace
+from testbenches.sim.golden.sampling.draw_speed import samples_per_second
+from testbenches.ssd.test_engine_graphs import formula_batch, modelled
+from testbenches.ssd.workload import SsdWorkload
 
 Row = tuple[str, str, str]
 
@@ -213,6 +217,34 @@ def central_engine() -> list[Row]:
     return [*rows, ("golden exponential, bit-exact", rate, f"{numpy_exp / golden:.2f} x numpy's")]
 
 
+def sampling() -> list[Row]:
+    """Measure the sampling engine: golden draws, timing of two hops over 97 G edges, RTL with its flash."""
+    config = load_config("smartsage").ssd
+    rows = []
+    for replace, name in ((False, "without"), (True, "with")):
+        rate = f"{samples_per_second(replace=replace) / 1e6:.0f} M samples/s"
+        rows.append((f"golden draws, {name} replacement", rate, "25 of 100 to 1,000 edges, on all cores"))
+    storage = formula_storage(node_bits=26, degree=1445)
+    batch = formula_batch(storage, 1024, (25, 10))
+    elapsed = seconds(lambda: modelled(storage, batch))
+    timing = modelled(storage, batch)
+    note = f"{timing.samples:,} samples, {timing.cycles:,} cycles, golden model included"
+    rows.append(("timing of two hops of 1,024", f"{elapsed:.2f} s", note))
+    graph = load_graph("rmat:scale=14,edge_factor=16,seed=1")
+    simulation, _ = SsdWorkload(graph=graph, config=config, batch=1024, fanouts=(25,)).simulate()
+    rate = f"{simulation.cycles_simulated / simulation.seconds_wall:,.0f} cycles/s"
+    return [
+        *rows,
+        _equal(simulation, ("sampling engine, 8 x 8 dies, trace", rate, f"{simulation.cycles_rtl:,} cycles")),
+    ]
+
+
+def _equal(simulation, row: Row) -> Row:
+    if not simulation.equal:
+        raise AssertionError(simulation.first_difference)
+    return row
+
+
 def estimates() -> list[Row]:
     """Edges estimated per second, sharding included."""
     config = load_config("gnnear")
@@ -226,7 +258,7 @@ def main() -> None:
     """Measure everything and print a table."""
     table = Table("what", "speed", "beside it", title="speeds", title_justify="left")
     console = Console(width=None if sys.stdout.isatty() else 160)
-    measures = [simulators, dram, engines, central_engine, loading, models, estimates]
+    measures = [simulators, dram, engines, central_engine, sampling, loading, models, estimates]
     for measure in track(measures, "measuring", console=console, transient=True):
         for row in measure():
             table.add_row(*row)
