@@ -31,6 +31,8 @@ IGNORED_INPUTS = {
     "partials_0__payload": "reserved bits",
     "partials_1__payload": "reserved bits",
     "requests__payload": "high bits of numbers that the channel has fewer of",
+    "cq_address": "low bits, which are 0",
+    "host_line__payload": "reserved bits",
     "edges__payload": "reserved bits; the weight's high half where elements are bf16",
 }
 """Inputs of which some bits may go unread, and why."""

@@ -126,7 +126,7 @@ class SamplingEngine(wiring.Component):
         config = self._config
         m.submodules.queues = pair = self._pair
         m.submodules.packer = packer = self._packer
-        m.submodules.targets = targets = Targets(config)
+        m.submodules.target_walk = targets = Targets(config)
         m.submodules.frontier = frontier = Frontier(config)
         m.submodules.draws = draws = DrawUnit(config)
         m.submodules.coalescer = coalescer = Coalescer(config)
