@@ -249,6 +249,11 @@ def run_ssd(
     with console.status(f"simulating ssd ({title}); the first run compiles the simulator"):
         simulation, figures = workload.simulate(stalls=stalls, waves=waves)
     flash = workload.config.flash
+    speed = (
+        "no page read from the flash"
+        if figures.over_bound is None
+        else f"{figures.over_bound:.3f} of the flash's bound"
+    )
     console.print(
         sampling_table(
             f"sampling engine with its flash, RTL, {flash.channels} channels x {flash.units} dies, pages of "
@@ -261,7 +266,7 @@ def run_ssd(
             console.print(
                 f"command {number}: {command.status.name}, detail {command.detail}", style="yellow", highlight=False
             )
-    _print_verdict(console, "ssd", simulation, "the golden model", f"{figures.over_bound:.3f} of the flash's bound")
+    _print_verdict(console, "ssd", simulation, "the golden model", speed)
     return simulation, figures
 
 

@@ -136,6 +136,7 @@ class SamplingEngine(wiring.Component):
         m.submodules.hot = hot = HotReader(config)
         m.submodules.collector = collector = Collector(config)
 
+        clearing = self._clear(m, coalescer, collector)
         m.submodules.host_port = host_port = ReadShare(
             users=2, address_bits=64, data_bits=8 * LINE_BYTES, depth=config.host_lines_in_flight + 1
         )
@@ -150,7 +151,12 @@ class SamplingEngine(wiring.Component):
               (hot.request, hot.answer))),
         ):  # fmt: skip
             wiring.connect(m, port.request, wiring.flipped(request))
-            wiring.connect(m, wiring.flipped(response), port.response)
+            # Answers that were asked for before a reset mean nothing now.
+            m.d.comb += [
+                port.response.valid.eq(response.valid & ~clearing),
+                port.response.payload.eq(response.payload),
+                response.ready.eq(1),
+            ]
             for i, (asks, answers) in enumerate(users):
                 wiring.connect(m, asks, getattr(port, f"request_{i}"))
                 wiring.connect(m, getattr(port, f"response_{i}"), answers)
@@ -171,7 +177,6 @@ class SamplingEngine(wiring.Component):
             (packer.lines, wiring.flipped(self.host_write)),
         ):
             wiring.connect(m, giver, taker)
-        clearing = self._clear(m, coalescer, collector)
         for c in range(config.flash.channels):
             m.submodules[f"matcher_{c}"] = matcher = Matcher(config)
             wiring.connect(m, getattr(loader, f"load_{c}"), matcher.load)

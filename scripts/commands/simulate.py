@@ -156,6 +156,10 @@ def simulate(
             "--batch, --fanout, --batches, --replace, --id-bytes, --command-per-target and --image are for the "
             "engine ssd",
         ),
+        (
+            engine == "ssd" and any(x is not None for x in (features, hidden, dram, mapping)),
+            "--features, --hidden, --dram and --mapping say nothing to the engine ssd",
+        ),
         (image is not None and id_bytes is not None, "an --image has a width of ids of its own"),
     ):
         if is_wrong:

@@ -10,6 +10,10 @@ BEAT_BYTES = 8
 """Bytes of one beat of a flash channel's stream of a page."""
 
 
+MOST_PAGE_BITS = 40
+"""Width of a page's number in the engine."""
+
+
 def _not_powers_of_two(config: Config, *names: str) -> list[str]:
     return [
         f"{name} is {getattr(config, name)}: it must be a power of two"
@@ -87,7 +91,7 @@ class SsdConfig(Config):
     """Places of the table in which a page that is waited for is found; a power of two."""
     targets_in_flight: int = Field(ge=4, le=1 << 16)
     """Targets whose samples may be drawn and not yet packed."""
-    frontier_entries: int = Field(ge=4, le=1 << 24)
+    frontier_entries: int = Field(ge=4, le=(1 << 24) - 1)
     """Samples of a hop that can be targets of the next one."""
     max_fanout: int = Field(ge=1, le=64)
     """Largest fan-out, all neighbours aside."""
@@ -108,12 +112,15 @@ class SsdConfig(Config):
         Raises
         ------
         ConfigError
-            A size is no power of two, a sector larger than a page, or a beat takes no whole number of cycles.
+            A size is no power of two, a sector larger than a page, a beat takes no whole number of cycles, or there are
+            too many pages.
         """
         flash = self.flash
         sizes = ("channels", "ways", "dies_per_way", "page_bytes", "sector_bytes")
         problems = [f"ssd.flash.{problem}" for problem in _not_powers_of_two(flash, *sizes)]
         problems += [f"ssd.{problem}" for problem in _not_powers_of_two(self, "window_samples", "table_entries")]
+        if flash.pages > 1 << MOST_PAGE_BITS:
+            problems.append(f"ssd.flash has {flash.pages} pages: there may be 2^{MOST_PAGE_BITS}")
         if flash.sector_bytes > flash.page_bytes:
             problems.append(f"ssd.flash.sector_bytes is {flash.sector_bytes}: a page has only {flash.page_bytes}")
         if self.clock_hz * BEAT_BYTES % flash.channel_bytes_per_s:

@@ -13,6 +13,9 @@ from sim.program.ssd_host import EdgeList
 MAGIC = int.from_bytes(b"NEARSAGE", "little")
 VERSION = 1
 
+MOST_ADDRESS = 1 << 36
+"""Largest address of an edge list: images are made in memory."""
+
 IMAGE_HEADER = Layout(
     "ImageHeader",
     (
@@ -97,12 +100,12 @@ def make_image(
     nodes, edges = len(indptr) - 1, len(indices)
     if id_bytes not in (4, 8):
         raise ImageError(f"ids of {id_bytes} bytes: they must have 4 or 8")
-    if nodes > 1 << 8 * id_bytes:
+    if nodes >= 1 << 8 * id_bytes:  # all ones stand for an id that cannot be read
         raise ImageError(f"{nodes} nodes do not fit ids of {id_bytes} bytes; use 8")
-    if address % id_bytes or address < IMAGE_HEADER.bytes:
+    if address % id_bytes or not IMAGE_HEADER.bytes <= address <= MOST_ADDRESS:
         raise ImageError(
             f"the edge list cannot begin at byte {address}: it must be a multiple of {id_bytes} behind the header "
-            f"of {IMAGE_HEADER.bytes} bytes"
+            f"of {IMAGE_HEADER.bytes} bytes, up to {MOST_ADDRESS}"
         )
 
     def whole(n_bytes: int) -> int:
@@ -176,9 +179,20 @@ def read_image(data: NDArray[np.uint8]) -> FlashImage:
         raise ImageError("no flash image: it does not begin with NEARSAGE")
     if fields["version"] != VERSION:
         raise ImageError(f"a flash image of version {fields['version']}; this program reads version {VERSION}")
+    page_bytes, id_bytes = fields["page_bytes"], fields["id_bytes"]
+    edges_end = fields["edges_address"] + fields["edges"] * id_bytes
     end = fields["records_address"] + fields["nodes"] * NODE_RECORD.bytes
     if len(data) < end:
         raise ImageError(f"the flash image is broken off: {len(data)} of {end} bytes are there")
+    for is_wrong, problem in (
+        (page_bytes < 1 or len(data) % page_bytes != 0, f"{len(data)} bytes are no whole pages of {page_bytes}"),
+        (id_bytes not in (4, 8), f"ids have {id_bytes} bytes; they must have 4 or 8"),
+        (id_bytes and fields["edges_address"] % id_bytes, "the edge list is not aligned to its ids"),
+        (edges_end > fields["records_address"], "the edge list runs into the nodes' records"),
+        (page_bytes and fields["records_address"] % page_bytes, "the nodes' records do not begin on a page"),
+    ):
+        if is_wrong:
+            raise ImageError(f"the flash image is damaged: {problem}")
     return FlashImage(
         edges=EdgeList(
             address=fields["edges_address"],

@@ -47,5 +47,6 @@ def sampling_table(title: str, figures: SamplingFigures) -> Table:
     table.add_row("time", with_unit(figures.seconds, "s"), f"at {figures.clock_hz / 1e6:g} MHz")
     table.add_row("samples a second", f"{figures.samples_per_second / 1e6:.2f} M", "")
     table.add_row("flash's bound", f"{figures.bound_cycles:,}", "the busiest channel's beats, without a pause")
-    table.add_row("over the bound", f"{figures.over_bound:.3f}", "cycles / bound")
+    over = "no page read" if figures.over_bound is None else f"{figures.over_bound:.3f}"
+    table.add_row("over the bound", over, "cycles / bound")
     return table

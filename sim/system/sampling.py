@@ -51,9 +51,9 @@ class SamplingFigures:
     clock_hz: int
 
     @property
-    def over_bound(self) -> float:
-        """Cycles over the flash's bound; 0 if no page was read."""
-        return self.cycles / self.bound_cycles if self.bound_cycles else 0.0
+    def over_bound(self) -> float | None:
+        """Cycles over the flash's bound; None if no page was read."""
+        return self.cycles / self.bound_cycles if self.bound_cycles else None
 
     @property
     def samples_per_page(self) -> float:

@@ -177,7 +177,7 @@ def simulate_commands(
     host = host or host_image(commands)
     doorbells = doorbells_of(host, [len(commands)]) if doorbells is None else doorbells
     dram = dram_image(image, storage)
-    pages = config.flash.pages
+    pages = min(config.flash.pages, image.pages)  # those that the page map covers
     golden = run_commands(commands, host, storage, config, pages=pages)
     host_loads = read_image(LINE_BYTES).encode(len(host.address), {"address": host.address, "data": host.data})
     kept = np.flatnonzero(dram.beats.any(axis=1))

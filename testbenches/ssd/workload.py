@@ -19,6 +19,10 @@ MOST_IDS = 1 << 22
 """Ids that a result has room for, at most, where a hop asks for all neighbours."""
 
 
+MOST_COMMANDS = 65_534
+"""Commands that are submitted at once, at most: a queue's numbers have 16 bits, and one entry stays free."""
+
+
 class WorkloadError(ValueError):
     """The batch that is asked for cannot be made."""
 
@@ -83,6 +87,11 @@ class SsdWorkload:
         """
         config = self.config
         image = self.image or self._image()
+        if image.pages > config.flash.pages:
+            raise WorkloadError(f"the image has {image.pages} pages, but the flash only {config.flash.pages}")
+        commands = self.batches * (self.batch if self.target_commands else 1)
+        if commands > MOST_COMMANDS:
+            raise WorkloadError(f"{commands} commands: the submission queue holds {MOST_COMMANDS}")
         storage = graph_storage(image, hot_pages=config.hot_pages)
         begin, degree = storage.records(np.arange(image.edges.nodes))
         commands = make_commands(self._batches(begin, degree), image.edges)

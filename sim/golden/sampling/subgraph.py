@@ -35,7 +35,14 @@ class Subgraph:
     edges_per_hop: list[int]
 
 
-def subgraph(seeds: NDArray[np.uint64], counts: NDArray[np.uint32], ids: NDArray[np.uint64], hops: int) -> Subgraph:
+def subgraph(
+    seeds: NDArray[np.uint64],
+    counts: NDArray[np.uint32],
+    ids: NDArray[np.uint64],
+    hops: int,
+    *,
+    frontier_entries: int = 1 << 24,
+) -> Subgraph:
     """Give each node of a result one local number; a node is expanded where it is first met, as pyg-lib does it.
 
     The engine draws the same neighbours for a node wherever it stands in a hop, so nothing is lost.
@@ -50,11 +57,18 @@ def subgraph(seeds: NDArray[np.uint64], counts: NDArray[np.uint32], ids: NDArray
         The result's ids.
     hops : int
         Hops of the command.
+    frontier_entries : int
+        Samples of a hop that the engine takes as targets of the next (`SsdConfig.frontier_entries`).
 
     Returns
     -------
     Subgraph
         The sub-graph; of targets that failed it has no edges.
+
+    Raises
+    ------
+    ValueError
+        Counts and ids do not fit each other: the result is cut off, or the frontier had another size.
     """
     local: dict[int, int] = {}
     nodes_per_hop, edges_per_hop = [0], []
@@ -70,10 +84,14 @@ def subgraph(seeds: NDArray[np.uint64], counts: NDArray[np.uint32], ids: NDArray
     at_target, at_id = 0, 0
     for _ in range(hops):
         words = counts[at_target : at_target + len(targets)]
+        if len(words) < len(targets):
+            raise ValueError(f"{len(targets)} targets from {at_target} on, but only {len(counts)} counts: cut off?")
         count = (words & np.uint32(COUNT_FAILED - 1)).astype(np.int64)
         found = ids[at_id : at_id + int(count.sum())].tolist()
         kept = np.array(fresh, np.bool_) & (words < COUNT_FAILED)
         sample_kept = np.repeat(kept, count)
+        if len(found) < len(sample_kept):
+            raise ValueError(f"the counts want {at_id + len(sample_kept)} ids, but there are {len(ids)}: cut off?")
         row = np.repeat(np.array([local.get(node, -1) for node in targets], np.int64), count)[sample_kept]
         before = len(local)
         next_fresh = []
@@ -91,7 +109,7 @@ def subgraph(seeds: NDArray[np.uint64], counts: NDArray[np.uint32], ids: NDArray
         nodes_per_hop.append(len(local) - before)
         edges_per_hop.append(len(row))
         at_target, at_id = at_target + len(targets), at_id + len(found)
-        targets, fresh = found, next_fresh
+        targets, fresh = found[:frontier_entries], next_fresh[:frontier_entries]
     return Subgraph(
         nodes=np.array(list(local), np.uint64),
         row=np.concatenate(rows) if rows else np.zeros(0, np.int64),

@@ -332,6 +332,8 @@ def test_sampling_in_the_ssd(tmp_path):
         (("ssd", "--fanout", "4,0"), "'0' must be a number from 1 to 64, or all"),
         (("ssd", "--fanout", "1,1,1,1,1"), "5 hops; there may be 4"),
         (("ssd", "--batch", "35"), "a batch of 35 targets: the graph has only 34 nodes"),
+        (("ssd", "--batches", "3000", "--batch", "30", "--command-per-target"), "90000 commands: the submission queue"),
+        (("ssd", "--features", "4"), "say nothing to the engine ssd"),
         (("nme", "--fanout", "4"), "are for the engine ssd"),
     ],
 )

@@ -264,6 +264,7 @@ def test_a_file_may_build_on_a_shipped_configuration_and_flash(tmp_path):
     [
         ("window_samples = 48", "ssd.window_samples is 48: it must be a power of two"),
         ("clock_hz = 110_000_000", "ssd.clock_hz is 110000000: a beat of 8 bytes at 200000000 bytes/s must take"),
+        ("[ssd.flash]\nblocks_per_plane = 1_099_511_627_776", "ssd.flash has .* pages: there may be 2\\^40"),
         ("[ssd.flash]\nsector_bytes = 1536", "ssd.flash.sector_bytes is 1536: it must be a power of two"),
         ("[ssd.flash]\npage_bytes = 4096", "ssd.flash.sector_bytes is 16384: a page has only 4096"),
     ],

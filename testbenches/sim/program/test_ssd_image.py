@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim.graph import load_graph
-from sim.program.ssd_image import ImageError, make_image, read_image
+from sim.program.ssd_image import IMAGE_HEADER, ImageError, make_image, read_image
 
 KARATE = load_graph("karate")
 
@@ -39,11 +39,34 @@ def test_an_empty_graph():
         ({"id_bytes": 5}, "ids of 5 bytes: they must have 4 or 8"),
         ({"edges_address": 516}, "cannot begin at byte 516: it must be a multiple of 8"),
         ({"edges_address": 56}, "behind the header of 64 bytes"),
+        ({"edges_address": 9 << 66}, "up to 68719476736"),
     ],
 )
 def test_layouts_that_cannot_be_are_refused(change, problem):
     with pytest.raises(ImageError, match=problem):
         make_image(KARATE.indptr, KARATE.indices, page_bytes=512, **change)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("id_bytes", 7, "ids have 7 bytes"),
+        ("id_bytes", 0, "ids have 0 bytes"),
+        ("edges_address", 516, "not aligned to its ids"),
+        ("edges", 100_000, "runs into the nodes' records"),
+        ("records_address", 1800, "do not begin on a page"),
+        ("page_bytes", 0, "no whole pages of 0"),
+        ("page_bytes", 1000, "no whole pages of 1000"),
+    ],
+)
+def test_damaged_headers_are_refused(field, value, problem):
+    data = make_image(KARATE.indptr, KARATE.indices, page_bytes=512).data.copy()
+    fields = IMAGE_HEADER.decode(data[None, :64]) | {field: value}
+    data[:64] = IMAGE_HEADER.encode(1, fields)[0]
+    with pytest.raises(ImageError, match=problem):
+        read_image(data)
+    with pytest.raises(ImageError, match="no whole pages of 512"):
+        read_image(np.append(make_image(KARATE.indptr, KARATE.indices, page_bytes=512).data, np.uint8(0)))
 
 
 def test_files_that_are_no_images_are_refused():

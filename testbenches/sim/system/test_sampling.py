@@ -45,4 +45,4 @@ def test_figures_by_hand():
 
 def test_nothing_sampled():
     figures = sampling_figures([], TINY, cycles=0, hot_samples=0, pages=[0, 0], beats=[0, 0], channel_cycles=[])
-    assert (figures.over_bound, figures.samples_per_page, figures.samples_per_second) == (0.0, 0.0, 0.0)
+    assert (figures.over_bound, figures.samples_per_page, figures.samples_per_second) == (None, 0.0, 0.0)

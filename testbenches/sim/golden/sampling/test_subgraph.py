@@ -1,6 +1,7 @@
 """Sub-graphs with each node once, against pyg-lib."""
 
 import numpy as np
+import pytest
 
 from sim.golden.sampling.subgraph import subgraph
 from sim.program.ssd import COUNT_FAILED, NO_ID
@@ -55,3 +56,20 @@ def test_targets_that_failed_have_no_edges():
     assert made.nodes.tolist() == [1, 2, 8, 9, 4, 5]
     assert made.row.tolist() == [1, 1, 2, 3]
     assert made.edge.tolist() == [2, 3, 5, 6]
+
+
+def test_samples_beyond_the_frontier_are_not_expanded():
+    # Hop 0: two targets with two samples each, of which three are targets of hop 1.
+    counts = np.array([2, 2, 1, 1, 1], np.uint32)
+    ids = np.array([7, 8, 9, 6, 3, 4, 5], np.uint64)
+    made = subgraph(np.array([1, 2], np.uint64), counts, ids, 2, frontier_entries=3)
+    assert made.nodes.tolist() == [1, 2, 7, 8, 9, 6, 3, 4, 5]
+    assert made.row.tolist() == [0, 0, 1, 1, 2, 3, 4]
+
+
+def test_results_that_are_cut_off_are_refused():
+    counts, ids, _ = all_neighbours([2, 3], 2)
+    with pytest.raises(ValueError, match="the counts want 12 ids, but there are 11"):
+        subgraph(np.array([2, 3], np.uint64), counts, ids[:-1], 2)
+    with pytest.raises(ValueError, match="4 targets from 2 on, but only 5 counts"):
+        subgraph(np.array([2, 3], np.uint64), counts[:-1], ids, 2)
