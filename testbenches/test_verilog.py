@@ -65,7 +65,8 @@ OWN_SIZES = {
     "ssd": {
         "ssd.window_samples": 4, "ssd.page_slots": 4, "ssd.table_entries": 4, "ssd.targets_in_flight": 4,
         "ssd.frontier_entries": 4, "ssd.max_fanout": 3, "ssd.commands_in_flight": 2, "ssd.dram_reads_in_flight": 2,
-        "ssd.host_lines_in_flight": 2, "ssd.flash.page_bytes": 512, "ssd.flash.ways": 1,
+        "ssd.host_lines_in_flight": 2, "ssd.flash.page_bytes": 512, "ssd.flash.channels": 1,
+        "ssd.flash.ways": 2,
     },
 }  # fmt: skip
 

@@ -168,7 +168,7 @@ def test_times() -> None:
     assert [cycle for cycle, _ in seen.beats] == due
     page = (3 * UNITS + 2) * CONFIG.flash.channels
     words = page * PAGE + SECTOR + np.arange(SECTOR)
-    expected = formula_storage(node_bits=20, degree=1).ids(words)
+    expected = formula_storage(node_bits=20, degree=1).ids(8 * words, 8)
     assert [word for _, word in seen.beats] == expected.tolist()
 
 

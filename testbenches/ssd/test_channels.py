@@ -187,6 +187,7 @@ def test_dies_of_one_channel_share_its_bus(name):
         assert seen.cycles - first - 1 == before + n * transfer + (n - 1) * BEAT_TO_BEAT
 
 
+@pytest.mark.soak
 def test_the_formulas_hold_in_the_rtl():
     """As in the model, of the device with the longest pages; all other channels are idle."""
     config = with_flash("cosmos")

@@ -67,6 +67,7 @@ def short_name(case):
     return case[1].replace(" ", "-") if isinstance(case, tuple) else None
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("bug", FIRST_BUGS, ids=short_name)
 def test_bug_is_caught(bug):
     assert not is_sound(channels_with(*bug))
@@ -78,6 +79,7 @@ def test_each_other_bug_is_caught(bug):
     assert not is_sound(channels_with(*bug))
 
 
+@pytest.mark.soak
 def test_nothing_is_caught_where_nothing_is_planted():
     """The same runs with a change that changes nothing: what catches the bugs is not the planting."""
     assert is_sound(channels_with("channel", "none", "free.eq(~busy)", "free.eq(~(busy | busy))"))

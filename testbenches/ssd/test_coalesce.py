@@ -20,7 +20,9 @@ def on_pages(page, beat=0):
 
 
 @pytest.mark.parametrize("stalls", STALL_KINDS)
-@pytest.mark.parametrize(("name", "seed"), [("small", 0), ("small", 1), ("sectors", 2)])
+@pytest.mark.parametrize(
+    ("name", "seed"), [("small", 0), ("small", 1), pytest.param("sectors", 2, marks=pytest.mark.soak)]
+)
 def test_random_samples(name, stalls, seed):
     config = CONFIGS[name]
     pages, beats = ((3, 30), (40, 4), (12, 12))[seed]

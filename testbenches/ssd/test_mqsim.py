@@ -86,7 +86,7 @@ def test_chips_take_turns_and_pages_go_first():
     assert not CONFIG.flash.commands_first
 
 
-@pytest.mark.parametrize(("depth", "n"), [(1, 12), (16, 250)])
+@pytest.mark.parametrize(("depth", "n"), [pytest.param(1, 12, marks=pytest.mark.soak), (16, 250)])
 def test_the_rtl_takes_the_same_cycles(depth, n):
     simulation = simulate_channels(CONFIG, requests(n, 3), depth=depth, host_cycles=HOST_CYCLES)
     assert simulation.first_difference is None
