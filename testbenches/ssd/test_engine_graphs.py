@@ -13,13 +13,15 @@ from sim.graph import load_graph
 from sim.program.ssd_host import MiniBatch, host_image, make_commands
 from sim.program.ssd_storage import formula_storage
 from sim.timing.ssd.engine import ssd_timing
+from sim.timing.stalls import STALL_KINDS
 from testbenches.ssd.batches import batch_of, commands_of, corners, stored
-from testbenches.ssd.configs import SECTORS
+from testbenches.ssd.configs import SECTORS, SMALL
 from testbenches.ssd.simulate_engine import (
     DRAM_LATENCY,
     HOST_LATENCY,
     doorbells_of,
     simulate_commands,
+    ssd_stalls,
 )
 
 GRAPHS = {
@@ -61,6 +63,16 @@ def test_real_graphs(name, id_bytes):
     assert run.equal, run.first_difference
     # Three hops from a hub are more than the small frontier holds.
     assert {one.status.name for one in run.golden.commands} <= {"OK", "FRONTIER_FULL"}
+
+
+@pytest.mark.parametrize("stalls", [kind for kind in STALL_KINDS if kind != "none"])
+def test_a_real_graph_with_stalls(stalls):
+    """Four commands under way, with stalls on doorbells, host, DRAM and every channel of the flash."""
+    graph, rng = real("cora"), np.random.default_rng(3)
+    image, storage = stored(graph, SMALL, id_bytes=4, hot_pages=3, bad_pages=(8,))
+    batches = batches_of(graph, (10, 2), rng) + batches_of(graph, (25,), rng)
+    run = simulate_commands(commands_of(image, batches), image, storage, SMALL, stalls=ssd_stalls(stalls, 1, SMALL))
+    assert run.equal, run.first_difference
 
 
 def hop_of_1024(graph, fanouts):
